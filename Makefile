@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+# Each target sets up what it needs by itself; `make help` lists them. Everything runs in the tree (scripts/in-tree),
+# so that Debian 12 and 13 behave the same. SMARTIO_CACHE=DIR shares the tree and the downloads between checkouts.
+SHELL := /bin/bash
+export SMARTIO_CACHE := $(abspath $(or $(SMARTIO_CACHE),build/cache))
+JOBS ?= $(shell nproc)
+
+tree := scripts/in-tree
+programs := build/userspace
+ninja := ninja -j $(JOBS)
+
+.DEFAULT_GOAL := all
+.PHONY: all help setup setup-packages ready build modules guest-overlay check check-unit check-tsan check-long fuzz \
+	fuzz-quick build-fuzz bench-fabric lint clean distclean
+
+all: build modules guest-overlay ## everything that is compiled
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z_-]+:.*## /{ printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: ## the tree, the kernel, the guest image (first time: minutes, all in the build folder or SMARTIO_CACHE)
+	@scripts/setup
+
+setup-packages: ## as root: installs the packages that README.md names
+	@scripts/setup --packages
+
+# What the other targets call: says nothing when all is there; inside the tree there is nothing to set up.
+ready:
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet
+
+build: ready ## the C++ programs, in build/userspace
+	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
+	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster
+
+modules: ready ## the kernel modules, in build/modules (W=1 and C=1 as in the kernel)
+	@$(tree) scripts/build-modules $(foreach v,W C V,$(if $($(v)),$(v)=$($(v))))
+
+guest-overlay: modules ## what hosts get on top of the guest image: the modules and selftests/bin
+	@$(tree) scripts/guest-overlay
+
+check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters
+	@$(tree) scripts/check
+
+check-unit: ready ## the unit tests under ASan and UBSan
+	@$(tree) scripts/check unit
+
+check-tsan: ready ## the unit tests under TSan
+	@$(tree) scripts/check tsan
+
+check-long: ready ## as check, with ten minutes for each fuzzer
+	@FUZZ_S=600 $(tree) scripts/check
+
+fuzz: ready ## each fuzzer for FUZZ_S seconds (600)
+	@FUZZ_S=$(or $(FUZZ_S),600) $(tree) scripts/check fuzz
+
+fuzz-quick: ready ## each fuzzer for 10 seconds
+	@FUZZ_S=10 $(tree) scripts/check fuzz
+
+build-fuzz: ready ## the fuzzers, in build/check/fuzz/bin
+	@[ -e build/check/fuzz/build.ninja ] || $(tree) cmake -S userspace -B build/check/fuzz -G Ninja \
+		-DSMARTIO_FUZZ=ON -DSMARTIO_BENCH=OFF -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
+	@$(tree) $(ninja) -C build/check/fuzz fuzzers
+
+bench-fabric: build guest-overlay ## the fabric's figures beside what they are meant to be
+	@$(tree) $(ninja) -C $(programs) vfio_user_bench ntb_bench nvme_controller_bench
+	@$(tree) scripts/bench-fabric
+
+lint: ready ## clang-format, shellcheck, checkpatch, sparse
+	@$(tree) scripts/lint
+
+clean: ## what was compiled, not what was set up
+	rm -rf build/userspace build/check build/modules build/guest-overlay build/guest-overlay.cpio
+
+distclean: clean ## everything in the build folder (a SMARTIO_CACHE elsewhere stays)
+	rm -rf --one-file-system build
