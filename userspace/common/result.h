@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+// What can fail in normal use returns Result<T>; exceptions are for set-up only.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <utility>
+
+namespace smartio {
+
+/// Why something failed, as one sentence for a person: what was tried, on what, and what would be right.
+struct Error {
+  std::string message;
+};
+
+template <typename T>
+using Result = std::expected<T, Error>;
+
+/// `return fail(fmt::format(...));` in a function that returns a Result.
+inline std::unexpected<Error> fail(std::string message) { return std::unexpected(Error{std::move(message)}); }
+
+}  // namespace smartio

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "fabric/pci/endpoint.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "fabric/pci/guest_copy.h"
+#include "fabric/pci/host.h"
+
+namespace smartio::pci {
+namespace {
+
+// Where x86 devices send their MSIs; never memory, whatever a guest maps there.
+constexpr std::uint64_t kInterruptBegin = 0xfee00000;
+constexpr std::uint64_t kInterruptEnd = 0xfef00000;
+constexpr bool is_interrupt(BusAddress address) {
+  return address.value >= kInterruptBegin && address.value < kInterruptEnd;
+}
+
+constexpr std::size_t kMaxPeerRead = 4096;  // Function::bar_read's limit
+
+/// As many of `length` bytes at `address` as lie before the end of the address space and on one side of the
+/// interrupt range's borders.
+std::uint64_t until_border(BusAddress address, std::uint64_t length) {
+  const std::uint64_t at = address.value;
+  length = std::min(length, std::numeric_limits<std::uint64_t>::max() - at + (at == 0 ? 0 : 1));
+  if (at < kInterruptBegin) return std::min(length, kInterruptBegin - at);
+  if (at < kInterruptEnd) return std::min(length, kInterruptEnd - at);
+  return length;
+}
+
+/// What an access of several pieces came to: nowhere if any piece did, else what the first one was.
+struct Sum {
+  std::optional<Outcome> total;
+  void add(Outcome piece) {
+    if (!total || (piece.delivery == Delivery::nowhere && total->delivery != Delivery::nowhere)) total = piece;
+  }
+};
+
+}  // namespace
+
+Endpoint::Endpoint(Host& host, std::string name, Function& function)
+    : host_(host),
+      name_(std::move(name)),
+      full_name_(host.name() + "." + name_),
+      function_(function),
+      memory_(host.files()),
+      vectors_(function.description().msix_vectors),
+      config_(function.description()) {}
+
+Endpoint::~Endpoint() { host_.decode(*this, {}); }
+
+// ---- the function's accesses ------------------------------------------------------------------------------------
+
+bool Endpoint::refuses(Transaction transaction) const { return !bus_master() || transaction.hops >= kMaxHops; }
+
+void Endpoint::nowhere(Count count, const char* what, BusAddress address, std::uint64_t size) {
+  counters_.add(count);
+  if (nowhere_logged_.exchange(true, std::memory_order_relaxed)) return;
+  const char* why = !present()      ? "the device is removed"
+                    : !bus_master() ? "bus mastering is off"
+                    : !attached()   ? "no guest is attached"
+                                    : "nothing answers there";
+  spdlog::warn("{}: DMA {} at {:#x} +{:#x} leads nowhere ({}); further ones are only counted", full_name_, what,
+               address.value, size, why);
+}
+
+std::shared_ptr<GuestLink> Endpoint::link() const {
+  const std::scoped_lock lock(link_mutex_);
+  return link_;
+}
+
+Outcome Endpoint::write(BusAddress address, std::span<const std::byte> data, Transaction transaction) {
+  if (refuses(transaction)) {
+    nowhere(Count::dma_writes_nowhere, "write", address, data.size());
+    return {Delivery::nowhere, transaction.kind};
+  }
+  Sum sum;
+  while (!data.empty()) {
+    std::uint64_t length = until_border(address, data.size());
+    if (!is_interrupt(address)) {
+      const MemoryMap::Piece piece = [&] {
+        MemoryMap::Reader reader(memory_);
+        const MemoryMap::Piece found = reader.find(address, length, MemoryMap::Right::write);
+        if (found.memory != nullptr) copy_to_guest(found.memory, data.first(found.length));
+        return found;
+      }();
+      length = piece.length;
+      if (piece.memory != nullptr) {
+        counters_.add(Count::dma_writes_memory);
+        Traffic kind = transaction.kind;
+        if (kind == Traffic::message) kind = MemoryTags::Lookup(host_.tags()).kind(piece.memory, kind);
+        sum.add({Delivery::memory, kind});
+      }
+      if (piece.memory == nullptr) sum.add(write_elsewhere(address, data.first(length), transaction, length));
+    } else {
+      if (transaction.kind == Traffic::message) transaction.kind = Traffic::interrupt;
+      sum.add(write_elsewhere(address, data.first(length), transaction, length));
+    }
+    address = address + length;
+    data = data.subspan(length);
+    if (address.value == 0 && !data.empty()) {  // past the end of the address space
+      nowhere(Count::dma_writes_nowhere, "write", address, data.size());
+      sum.add({Delivery::nowhere, transaction.kind});
+      break;
+    }
+  }
+  return sum.total.value_or(Outcome{Delivery::nowhere, transaction.kind});
+}
+
+Outcome Endpoint::write_elsewhere(BusAddress address, std::span<const std::byte> data, Transaction transaction,
+                                  std::uint64_t& length) {
+  if (!host_.iommu()) {
+    const Host::BarHit hit = host_.find_bar(address, length);
+    length = hit.length;
+    if (hit.endpoint != nullptr) {
+      counters_.add(Count::dma_writes_endpoint);
+      return hit.endpoint->peer_write(hit.bar, hit.offset, data.first(length), transaction);
+    }
+  }
+  if (const auto qemu = link(); qemu && qemu->post_write(address, data.first(length))) {
+    counters_.add(Count::dma_writes_qemu);
+    return {Delivery::qemu, transaction.kind};
+  }
+  nowhere(Count::dma_writes_nowhere, "write", address, length);
+  return {Delivery::nowhere, transaction.kind};
+}
+
+void Endpoint::write_many(std::span<const BusStore> stores, Transaction transaction, std::span<Outcome> outcomes) {
+  if (refuses(transaction)) {
+    if (!stores.empty()) {
+      nowhere(Count::dma_writes_nowhere, "write", stores[0].address, stores[0].size);
+      counters_.add(Count::dma_writes_nowhere, stores.size() - 1);
+    }
+    std::ranges::fill(outcomes, Outcome{Delivery::nowhere, transaction.kind});
+    return;
+  }
+  std::uint64_t to_memory = 0;
+  std::size_t i = 0;
+  while (i < stores.size()) {
+    {
+      MemoryMap::Reader reader(memory_);
+      MemoryTags::Lookup tags(host_.tags());
+      for (; i < stores.size(); ++i) {
+        const BusStore& store = stores[i];
+        if (is_interrupt(store.address)) break;
+        const MemoryMap::Piece piece = reader.find(store.address, store.size, MemoryMap::Right::write);
+        if (piece.memory == nullptr || piece.length < store.size) break;
+        store_to_guest(piece.memory, store.data, store.size);
+        if (!outcomes.empty()) {
+          const Traffic kind = transaction.kind;
+          outcomes[i] = {Delivery::memory, kind == Traffic::message ? tags.kind(piece.memory, kind) : kind};
+        }
+        ++to_memory;
+      }
+    }
+    if (i < stores.size()) {  // with the map's lock released: this may lead anywhere
+      const BusStore& store = stores[i];
+      const Outcome outcome =
+          write(store.address, std::as_bytes(std::span(&store.data, 1)).first(store.size), transaction);
+      if (!outcomes.empty()) outcomes[i] = outcome;
+      ++i;
+    }
+  }
+  if (to_memory > 0) counters_.add(Count::dma_writes_memory, to_memory);
+}
+
+Outcome Endpoint::read(BusAddress address, std::span<std::byte> data, Transaction transaction) {
+  if (refuses(transaction)) {
+    std::ranges::fill(data, std::byte{0xff});
+    nowhere(Count::dma_reads_nowhere, "read", address, data.size());
+    return {Delivery::nowhere, transaction.kind};
+  }
+  Sum sum;
+  while (!data.empty()) {
+    std::uint64_t length = until_border(address, data.size());
+    const MemoryMap::Piece piece = [&] {
+      if (is_interrupt(address)) return MemoryMap::Piece{nullptr, length};
+      MemoryMap::Reader reader(memory_);
+      const MemoryMap::Piece found = reader.find(address, length, MemoryMap::Right::read);
+      if (found.memory != nullptr) copy_from_guest(data.first(found.length), found.memory);
+      return found;
+    }();
+    length = piece.length;
+    if (piece.memory != nullptr) {
+      counters_.add(Count::dma_reads_memory);
+      Traffic kind = transaction.kind;
+      if (kind == Traffic::message) kind = MemoryTags::Lookup(host_.tags()).kind(piece.memory, kind);
+      sum.add({Delivery::memory, kind});
+    } else {
+      sum.add(read_elsewhere(address, data.first(length), transaction, length));
+    }
+    address = address + length;
+    data = data.subspan(length);
+    if (address.value == 0 && !data.empty()) {
+      std::ranges::fill(data, std::byte{0xff});
+      nowhere(Count::dma_reads_nowhere, "read", address, data.size());
+      sum.add({Delivery::nowhere, transaction.kind});
+      break;
+    }
+  }
+  return sum.total.value_or(Outcome{Delivery::nowhere, transaction.kind});
+}
+
+Outcome Endpoint::read_elsewhere(BusAddress address, std::span<std::byte> data, Transaction transaction,
+                                 std::uint64_t& length) {
+  if (!host_.iommu()) {
+    const Host::BarHit hit = host_.find_bar(address, std::min<std::uint64_t>(length, kMaxPeerRead));
+    if (hit.endpoint != nullptr) {
+      length = hit.length;
+      counters_.add(Count::dma_reads_endpoint);
+      return hit.endpoint->peer_read(hit.bar, hit.offset, data.first(length), transaction);
+    }
+    length = host_.find_bar(address, length).length;
+  }
+  if (transaction.may_wait) {
+    if (const auto qemu = link(); qemu && qemu->read(address, data.first(length))) {
+      counters_.add(Count::dma_reads_qemu);
+      return {Delivery::qemu, transaction.kind};
+    }
+  }
+  std::ranges::fill(data.first(length), std::byte{0xff});
+  nowhere(Count::dma_reads_nowhere, "read", address, length);
+  return {Delivery::nowhere, transaction.kind};
+}
+
+void Endpoint::interrupt(unsigned vector) {
+  if (!bus_master()) {
+    counters_.add(Count::interrupts_dropped);
+    return;
+  }
+  switch (vectors_.signal(vector)) {
+    case VectorTable::Signalled::sent:
+      counters_.add(Count::interrupts_sent);
+      break;
+    case VectorTable::Signalled::kept:
+      counters_.add(Count::interrupts_kept);
+      break;
+    case VectorTable::Signalled::ignored:
+      counters_.add(Count::interrupts_dropped);
+      break;
+  }
+}
+
+std::uint64_t Endpoint::tag(BusAddress address, std::uint64_t size, Traffic kind) {
+  std::vector<MemoryTags::Interval> intervals;
+  MemoryMap::Reader reader(memory_);
+  while (size > 0) {
+    const MemoryMap::Piece piece = reader.find(address, size, MemoryMap::Right::read);
+    if (piece.memory == nullptr) break;
+    intervals.push_back({piece.memory, piece.length});
+    address = address + piece.length;
+    size -= piece.length;
+  }
+  return intervals.empty() ? 0 : host_.tags().add(intervals, kind);
+}
+
+void Endpoint::untag(std::uint64_t id) { host_.tags().remove(id); }
+
+// ---- the guest's side -------------------------------------------------------------------------------------------
+
+void Endpoint::refresh_locked() {
+  const bool present = present_.load(std::memory_order_relaxed);
+  enabled_.store(present && config_.bus_master(), std::memory_order_release);
+  host_.decode(*this, present ? config_.decoded() : std::vector<ConfigSpace::DecodedBar>{});
+}
+
+void Endpoint::reset_config(bool keep_bars) {
+  const std::scoped_lock lock(config_mutex_);
+  if (keep_bars) {
+    config_.reset_function();
+  } else {
+    config_.reset();
+  }
+  refresh_locked();
+}
+
+void Endpoint::attach(std::shared_ptr<GuestLink> link) {
+  {
+    const std::scoped_lock lock(link_mutex_);
+    link_ = std::move(link);
+  }
+  nowhere_logged_.store(false, std::memory_order_relaxed);
+  counters_.add(Count::connections);
+  tell_function();
+}
+
+/// A function has a guest while one is attached and the device is in its slot.
+void Endpoint::tell_function() {
+  const std::scoped_lock lock(told_mutex_);
+  const bool now = present() && attached();
+  if (now == told_) return;
+  told_ = now;
+  if (now) {
+    function_.connected();
+  } else {
+    function_.disconnected();
+  }
+}
+
+void Endpoint::detach() {
+  std::shared_ptr<GuestLink> gone;
+  {
+    const std::scoped_lock lock(link_mutex_);
+    gone = std::exchange(link_, nullptr);
+  }
+  // Ranges may be there without a link: a client that sent DMA_MAP and nothing else.
+  reset_config(false);
+  memory_.clear();
+  vectors_.remove_all();
+  vectors_.forget_pending();
+  if (!gone) return;
+  tell_function();
+  function_.reset(ResetCause::disconnect);
+}
+
+bool Endpoint::attached() const {
+  const std::scoped_lock lock(link_mutex_);
+  return link_ != nullptr;
+}
+
+void Endpoint::config_read(std::uint64_t offset, std::span<std::byte> data) {
+  counters_.add(Count::config_reads);
+  if (!present()) return std::ranges::fill(data, std::byte{0xff}), void();
+  const std::scoped_lock lock(config_mutex_);
+  config_.read(offset, data);
+}
+
+void Endpoint::config_write(std::uint64_t offset, std::span<const std::byte> data) {
+  counters_.add(Count::config_writes);
+  if (!present()) return;
+  bool reset = false;
+  {
+    const std::scoped_lock lock(config_mutex_);
+    const ConfigSpace::Change change = config_.write(offset, data);
+    reset = change.function_level_reset;
+    if (reset) config_.reset_function();
+    refresh_locked();
+  }
+  if (!reset) return;
+  spdlog::info("{}: function level reset", full_name_);
+  counters_.add(Count::resets);
+  vectors_.forget_pending();
+  function_.reset(ResetCause::function);
+}
+
+void Endpoint::device_reset() {
+  spdlog::info("{}: reset", full_name_);
+  counters_.add(Count::resets);
+  reset_config(false);
+  vectors_.forget_pending();
+  if (present()) function_.reset(ResetCause::function);
+}
+
+void Endpoint::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data) {
+  counters_.add(Count::register_reads);
+  if (!present()) return std::ranges::fill(data, std::byte{0xff}), void();
+  const FunctionDescription& d = description();
+  // QEMU leaves the Pending Bit Array to us, since only we know what is pending.
+  if (d.msix_vectors > 0 && bar == d.msix_bar && offset - d.msix_pba_offset < vectors_.pending_bytes()) {
+    return vectors_.read_pending(offset - d.msix_pba_offset, data);
+  }
+  while (!data.empty()) {
+    const auto piece = data.first(std::min(data.size(), kMaxPeerRead));
+    function_.bar_read(bar, offset, piece, {});
+    offset += piece.size();
+    data = data.subspan(piece.size());
+  }
+}
+
+void Endpoint::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data) {
+  counters_.add(Count::register_writes);
+  if (!present()) return;
+  function_.bar_write(bar, offset, data, {});
+}
+
+void Endpoint::bar_write_many(unsigned bar, std::span<const Store> stores) {
+  counters_.add(Count::register_writes, stores.size());
+  if (!present()) return;
+  function_.bar_write_many(bar, stores, {});
+}
+
+void Endpoint::refused_by_qemu() {
+  counters_.add(Count::dma_refused_by_qemu);
+  if (nowhere_logged_.exchange(true, std::memory_order_relaxed)) return;
+  spdlog::warn("{}: the guest refused a DMA write; further ones are only counted", full_name_);
+}
+
+// ---- peers and the control socket ---------------------------------------------------------------------------------
+
+Outcome Endpoint::peer_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
+                             Transaction transaction) {
+  if (!present()) return {Delivery::nowhere, transaction.kind};
+  counters_.add(Count::peer_writes);
+  return function_.bar_write(bar, offset, data, transaction);
+}
+
+Outcome Endpoint::peer_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) {
+  if (!present()) {
+    std::ranges::fill(data, std::byte{0xff});
+    return {Delivery::nowhere, transaction.kind};
+  }
+  counters_.add(Count::peer_reads);
+  return function_.bar_read(bar, offset, data, transaction);
+}
+
+void Endpoint::set_present(bool present) {
+  {
+    const std::scoped_lock lock(config_mutex_);
+    if (present_.exchange(present, std::memory_order_acq_rel) == present) return;
+    if (present) config_.reset();
+    refresh_locked();
+  }
+  spdlog::info("{}: {}", full_name_, present ? "put back" : "removed");
+  if (present) {
+    nowhere_logged_.store(false, std::memory_order_relaxed);
+    vectors_.forget_pending();
+    function_.reset(ResetCause::power_on);
+  }
+  tell_function();
+}
+
+}  // namespace smartio::pci

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "fabric/pci/types.h"
+
+namespace smartio::pci {
+
+/// The way from an endpoint to its guest's QEMU, which applies that guest's IOMMU, interrupt remapping and memory
+/// map. vfio_user/ implements it by messages. Thread-safe.
+class GuestLink {
+ public:
+  virtual ~GuestLink() = default;
+
+  /// Hands a write over and returns at once. False: it was dropped, since the guest is gone or takes nothing.
+  virtual bool post_write(BusAddress address, std::span<const std::byte> data) = 0;
+
+  /// Reads and waits for the answer, seconds at worst, but not longer than the guest lives. False: refused, too
+  /// late, or gone; `data` is then undefined. On the thread that the answer would come in by, fails at once.
+  virtual bool read(BusAddress address, std::span<std::byte> data) = 0;
+};
+
+}  // namespace smartio::pci

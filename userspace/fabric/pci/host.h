@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fabric/pci/config_space.h"
+#include "fabric/pci/endpoint.h"
+#include "fabric/pci/memory_file.h"
+#include "fabric/pci/memory_tags.h"
+#include "fabric/pci/types.h"
+#include "fabric/pci/writer_first_lock.h"
+
+namespace smartio::pci {
+
+/// One emulated machine, as its devices see it: the endpoints on its bus, who of them answers to which address,
+/// whether an IOMMU stands between them, and what its memory holds. Endpoints are added before the first guest
+/// attaches; all else is thread-safe.
+class Host {
+ public:
+  /// `files` is the process's one registry of mapped guest memory and outlives the host.
+  Host(std::string name, bool iommu, MemoryFiles& files) : name_(std::move(name)), iommu_(iommu), files_(files) {}
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  /// Puts `function` on this host's bus: binds it to its port and resets it (power_on). A function must not be
+  /// destroyed before every server has stopped and every function with threads of its own is gone; the host goes last.
+  Endpoint& add(std::string name, Function& function);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] bool iommu() const { return iommu_; }
+  [[nodiscard]] MemoryFiles& files() { return files_; }
+  [[nodiscard]] MemoryTags& tags() { return tags_; }
+  [[nodiscard]] std::span<const std::unique_ptr<Endpoint>> endpoints() const { return endpoints_; }
+  /// Null if there is none of that name.
+  [[nodiscard]] Endpoint* find(std::string_view name) const;
+
+  /// Who answers to an address.
+  struct BarHit {
+    Endpoint* endpoint = nullptr;  ///< null: no BAR here
+    unsigned bar = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;  ///< bytes for which that holds, at most as many as asked for
+  };
+  [[nodiscard]] BarHit find_bar(BusAddress address, std::uint64_t length) const;
+
+  /// Tells which BARs of `endpoint` answer now; replaces what it told before.
+  void decode(Endpoint& endpoint, std::span<const ConfigSpace::DecodedBar> bars);
+
+ private:
+  struct Window {
+    std::uint64_t begin;
+    std::uint64_t size;
+    Endpoint* endpoint;
+    unsigned bar;
+  };
+
+  std::string name_;
+  bool iommu_;
+  MemoryFiles& files_;
+  MemoryTags tags_;
+  mutable WriterFirstLock lock_;                      // protects windows_
+  std::vector<Window> windows_;                       // by first address
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;  // last: an endpoint that goes takes its windows out
+};
+
+}  // namespace smartio::pci

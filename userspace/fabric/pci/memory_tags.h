@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <shared_mutex>
+#include <span>
+
+#include "fabric/pci/types.h"
+#include "fabric/pci/writer_first_lock.h"
+
+namespace smartio::pci {
+
+/// What parts of one host's memory hold, by where this process has them mapped: a CPU's store into a submission
+/// queue is told from other stores, through whichever function it comes. Thread-safe; costs an atomic load while
+/// there are no tags.
+class MemoryTags {
+ public:
+  struct Interval {
+    const std::byte* begin;
+    std::uint64_t size;
+  };
+  /// Tags all of `intervals` under one id, which is never 0. A byte that is tagged twice has the newer kind.
+  std::uint64_t add(std::span<const Interval> intervals, Traffic kind);
+  /// Unknown ids are ignored. What an overlapping older tag said is not brought back.
+  void remove(std::uint64_t id);
+  void clear();
+  [[nodiscard]] std::size_t size() const { return count_.load(std::memory_order_relaxed); }
+
+  /// Answers for a run of stores: remembers the last interval. Holds no lock in between; a tag that is added
+  /// meanwhile counts from the next run on.
+  class Lookup {
+   public:
+    explicit Lookup(const MemoryTags& tags) : tags_(tags), any_(tags.count_.load(std::memory_order_acquire) != 0) {}
+    /// The kind of what `memory` holds, `untagged` if nothing is known of it.
+    Traffic kind(const std::byte* memory, Traffic untagged) {
+      if (!any_) return untagged;
+      if (memory < begin_ || memory >= end_) search(memory);
+      return tagged_ ? kind_ : untagged;
+    }
+
+   private:
+    void search(const std::byte* memory);
+
+    const MemoryTags& tags_;
+    bool any_;
+    bool tagged_ = false;
+    Traffic kind_ = Traffic::message;
+    const std::byte* begin_ = nullptr;
+    const std::byte* end_ = nullptr;
+  };
+
+ private:
+  struct Tag {
+    const std::byte* end;
+    Traffic kind;
+    std::uint64_t id;
+  };
+  void cut(const std::byte* begin, const std::byte* end);
+
+  mutable WriterFirstLock lock_;          // protects tags_ and next_id_
+  std::map<const std::byte*, Tag> tags_;  // by first byte; never overlapping
+  std::uint64_t next_id_ = 1;
+  std::atomic<std::size_t> count_{0};  // of tags_
+};
+
+}  // namespace smartio::pci

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+// The words that every device model and the routing between them share.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace smartio::pci {
+
+/// An address on one host's PCIe bus, as a device of that host puts it on the wire: an IOVA where that host's
+/// IOMMU is on, a physical address where it is off. Means nothing without knowing which function uses it.
+struct BusAddress {
+  std::uint64_t value = 0;
+
+  auto operator<=>(const BusAddress&) const = default;
+  constexpr BusAddress operator+(std::uint64_t bytes) const { return {value + bytes}; }
+};
+
+/// What a transaction carries: the columns of the ledger.
+enum class Traffic : std::uint8_t {
+  command,     ///< submission queue entries, written by a CPU or fetched by a drive
+  doorbell,    ///< NVMe queue doorbells
+  data,        ///< payload of commands
+  list,        ///< PRP lists and SGL segments
+  completion,  ///< completion queue entries
+  interrupt,   ///< MSI messages (writes to 0xFEExxxxx)
+  message,     ///< whatever a CPU stores to or loads from the peer's memory: rings, bootstrap pages, test data
+  control,     ///< device registers other than doorbells
+};
+inline constexpr std::size_t kTrafficKinds = 8;
+
+/// What travels with an access from its origin to its end.
+struct Transaction {
+  /// What the origin knows of it; `message` lets the place where it ends say better (a doorbell, an SQ).
+  Traffic kind = Traffic::message;
+  /// NTBs crossed so far. Routing gives up at kMaxHops, so two windows that lead into each other end.
+  std::uint8_t hops = 0;
+  /// Reads only: may this wait for a guest's QEMU? Never true for what answers a guest's own read (design.md 6).
+  bool may_wait = false;
+};
+inline constexpr std::uint8_t kMaxHops = 4;
+
+/// Where an access ended.
+enum class Delivery : std::uint8_t {
+  memory,    ///< guest memory that this process has mapped
+  endpoint,  ///< a BAR of another endpoint of the host (peer to peer)
+  qemu,      ///< handed to the guest's QEMU, which applies IOMMU, interrupt remapping and its memory map
+  nowhere,   ///< dropped; a read gave all ones
+};
+
+/// How an access ended, and what it turned out to be.
+struct Outcome {
+  Delivery delivery = Delivery::nowhere;
+  Traffic kind = Traffic::message;
+};
+
+/// One store of a guest to a BAR, up to 8 bytes, little endian in `data`.
+struct Store {
+  std::uint64_t offset;
+  std::uint32_t size;  ///< 1 to 8
+  std::uint64_t data;
+};
+
+/// One store of a device to its host's bus.
+struct BusStore {
+  BusAddress address;
+  std::uint32_t size;  ///< 1 to 8
+  std::uint64_t data;
+};
+
+}  // namespace smartio::pci
