@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "fabric/pci/guest_link.h"
+#include "fabric/vfio_user/message_reader.h"
+#include "fabric/vfio_user/outbox.h"
+
+namespace smartio::vfio_user {
+
+/// The device's requests to one guest's QEMU: DMA_WRITE, posted without a reply, and DMA_READ, waited for by the
+/// calling thread. Thread-safe; may outlive its connection, and then refuses everything.
+class DmaRequests final : public pci::GuestLink {
+ public:
+  /// `refused` is called, on the connection's thread, for each posted write that QEMU answers with an error.
+  DmaRequests(std::shared_ptr<Outbox> outbox, std::chrono::milliseconds deadline, std::function<void()> refused)
+      : outbox_(std::move(outbox)), deadline_(deadline), refused_(std::move(refused)) {}
+
+  bool post_write(pci::BusAddress address, std::span<const std::byte> data) override;
+  bool read(pci::BusAddress address, std::span<std::byte> data) override;
+
+  /// For the connection: which thread replies come in by, and how much the client takes in one message.
+  void set_thread(std::thread::id thread) { thread_ = thread; }
+  void set_max_transfer(std::uint32_t bytes) { max_transfer_.store(bytes, std::memory_order_relaxed); }
+  /// For the connection: a reply came in. An error says what is wrong with it.
+  Result<void> reply(const Message& message);
+  /// For the connection: it is over. Every read that waits fails now.
+  void close();
+
+ private:
+  struct Waiter {
+    std::uint64_t address;
+    std::span<std::byte> data;
+    bool done = false;
+    bool ok = false;
+  };
+  bool read_piece(pci::BusAddress address, std::span<std::byte> data, std::chrono::steady_clock::time_point until);
+
+  std::shared_ptr<Outbox> outbox_;
+  const std::chrono::milliseconds deadline_;
+  const std::function<void()> refused_;
+  std::atomic<std::thread::id> thread_{};
+  std::atomic<std::uint32_t> max_transfer_{kMaxTransfer};
+  std::atomic<std::uint16_t> next_write_{0};
+
+  std::mutex mutex_;  // protects all below
+  std::condition_variable answered_;
+  std::map<std::uint16_t, Waiter*> waiters_;  // by message id
+  std::uint16_t next_read_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace smartio::vfio_user

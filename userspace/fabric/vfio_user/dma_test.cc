@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+// A device's DMA through its guest's memory and its guest's QEMU, while guests unmap, stall and die.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "fabric/pci/test_memory.h"
+#include "fabric/vfio_user/fixture.h"
+#include "fabric/vfio_user/outbox.h"
+
+namespace smartio::vfio_user {
+namespace {
+
+using namespace std::chrono_literals;
+using pci::BusAddress;
+using pci::bytes_of;
+using pci::Count;
+using pci::Delivery;
+using pci::writable_bytes_of;
+
+constexpr pci::Transaction kMayWait{pci::Traffic::data, 0, true};
+
+class Dma : public testing::Test {
+ protected:
+  explicit Dma(Server::Options options = {}) : served_("dev", false, options) {}
+  Served served_;
+  Client client_ = served_.client();
+};
+
+class ShortDeadline : public Dma {
+ protected:
+  ShortDeadline() : Dma({.read_deadline = 50ms}) {}
+};
+
+TEST_F(Dma, GoesStraightIntoMappedMemory) {
+  auto memory = SharedMemory::create(1 << 20);
+  ASSERT_TRUE(memory && client_.dma_map({0x100000}, 1 << 19, memory->fd(), 1 << 19));
+  const std::uint64_t value = 0x1234;
+  EXPECT_EQ(served_.endpoint().write({0x100008}, bytes_of(value), {}).delivery, Delivery::memory);
+  EXPECT_EQ(std::memcmp(memory->bytes().data() + (1 << 19) + 8, &value, 8), 0);
+  EXPECT_TRUE(client_.dma_unmap({0x100000}, 1 << 19));
+  EXPECT_EQ(served_.endpoint().write({0x100008}, bytes_of(value), {}).delivery, Delivery::qemu);
+}
+
+TEST_F(Dma, MapErrorsAreAnsweredAndTheConnectionLives) {
+  auto memory = SharedMemory::create(1 << 16);
+  ASSERT_TRUE(memory);
+  EXPECT_FALSE(client_.dma_map({0}, 0, memory->fd(), 0));
+  EXPECT_EQ(client_.last_error(), EINVAL);
+  EXPECT_FALSE(client_.dma_map({0}, 1 << 17, memory->fd(), 0));
+  EXPECT_FALSE(client_.dma_map({0}, 4096, -1, 0, kDmaMapRead | kDmaMapMmap));
+  EXPECT_EQ(client_.last_error(), EINVAL);
+  EXPECT_FALSE(client_.dma_map({0}, 4096, memory->fd(), 0, 0x10));
+  EXPECT_TRUE(client_.dma_map({0}, 4096, memory->fd(), 0));
+  EXPECT_FALSE(client_.dma_map({0}, 4096, memory->fd(), 0));
+  EXPECT_EQ(client_.last_error(), EEXIST);
+  EXPECT_TRUE(client_.dma_map({4096}, 4096, -1, 0)) << "memory that only QEMU reaches";
+  EXPECT_TRUE(client_.dma_map({8192}, 4096, memory->fd(), 0, kDmaMapRead | kDmaMapFileIo));
+  EXPECT_FALSE(client_.dma_unmap({0}, 4096, 1)) << "no dirty pages";
+  EXPECT_TRUE(client_.dma_unmap({0}, 0, kDmaUnmapAll));
+  EXPECT_EQ(served_.endpoint().memory().ranges(), 0U);
+}
+
+TEST_F(Dma, ATruncatedFileDoesNotKillTheProcess) {
+  auto memory = SharedMemory::create(1 << 16, false);
+  ASSERT_TRUE(memory && client_.dma_map({0}, 1 << 16, memory->fd(), 0));
+  ASSERT_EQ(::ftruncate(memory->fd(), 0), 0);
+  const std::uint64_t value = 1;
+  EXPECT_EQ(served_.endpoint().write({0x8000}, bytes_of(value), {}).delivery, Delivery::qemu);
+}
+
+TEST_F(Dma, WritesReachQemuInOrder) {
+  std::vector<std::uint64_t> seen;
+  client_.set_dma_handler({.read = {}, .write = [&](BusAddress address, std::span<const std::byte> data) {
+                             seen.push_back(address.value + data.size());
+                             return true;
+                           }});
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const std::uint32_t value = 0;
+    EXPECT_EQ(served_.endpoint().write({0xfee00000 + i * 16}, bytes_of(value), {}).delivery, Delivery::qemu);
+  }
+  while (seen.size() < 100) ASSERT_TRUE(client_.serve(5s).value_or(false));
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(seen[i], 0xfee00004 + i * 16);
+  EXPECT_EQ(served_.endpoint().counters().get(Count::dma_refused_by_qemu), 0U);
+}
+
+TEST_F(Dma, ARefusedWriteIsCounted) {
+  client_.set_dma_handler({});
+  const std::uint32_t value = 0;
+  served_.endpoint().write({0xd0000000}, bytes_of(value), {});
+  ASSERT_TRUE(client_.serve(5s).value_or(false));
+  EXPECT_TRUE(eventually([&] { return served_.endpoint().counters().get(Count::dma_refused_by_qemu) == 1; }));
+}
+
+TEST_F(Dma, ReadsWaitForQemu) {
+  client_.set_dma_handler({.read =
+                               [](BusAddress address, std::span<std::byte> data) {
+                                 for (std::size_t i = 0; i < data.size(); ++i) {
+                                   data[i] = static_cast<std::byte>(((address.value + i) >> 12) + 1);
+                                 }
+                                 return true;
+                               },
+                           .write = {}});
+  std::vector<std::byte> data((2U << 20) + 5);
+  auto device =
+      std::async(std::launch::async, [&] { return served_.endpoint().read({0x1000000}, data, kMayWait).delivery; });
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(client_.serve(5s).value_or(false)) << "in pieces of at most a mebibyte";
+  EXPECT_EQ(device.get(), Delivery::qemu);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    ASSERT_EQ(data[i], static_cast<std::byte>(((0x1000000 + i) >> 12) + 1)) << i;
+  }
+}
+
+TEST_F(Dma, AGuestsRequestsAreAnsweredWhileADeviceWaits) {
+  std::uint32_t value = 0;
+  auto device = std::async(std::launch::async, [&] {
+    return served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery;
+  });
+  client_.set_dma_handler({.read =
+                               [](BusAddress, std::span<std::byte> data) {
+                                 std::ranges::fill(data, std::byte{0x11});
+                                 return true;
+                               },
+                           .write = {}});
+  while (device.wait_for(0s) != std::future_status::ready) ASSERT_TRUE(client_.info());
+  EXPECT_EQ(device.get(), Delivery::qemu);
+  EXPECT_EQ(value, 0x11111111U);
+}
+
+TEST_F(Dma, ARefusedReadIsAllOnes) {
+  std::uint32_t value = 0;
+  auto device = std::async(std::launch::async, [&] {
+    return served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery;
+  });
+  ASSERT_TRUE(client_.serve(5s).value_or(false));
+  EXPECT_EQ(device.get(), Delivery::nowhere);
+  EXPECT_EQ(value, ~0U);
+}
+
+TEST_F(ShortDeadline, AReadThatNobodyAnswersEnds) {
+  std::uint32_t value = 0;
+  EXPECT_EQ(served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery, Delivery::nowhere);
+  EXPECT_EQ(value, ~0U);
+  // The answer that comes too late harms nobody.
+  client_.set_dma_handler({.read = [](BusAddress, std::span<std::byte>) { return true; }, .write = {}});
+  ASSERT_TRUE(client_.serve(5s).value_or(false));
+  EXPECT_TRUE(client_.info());
+}
+
+TEST_F(Dma, AReadEndsAtOnceWhenTheGuestDies) {
+  std::uint32_t value = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  auto device = std::async(std::launch::async, [&] {
+    return served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery;
+  });
+  std::array<std::byte, 16> peeked;
+  ASSERT_GT(::recv(client_.socket(), peeked.data(), peeked.size(), MSG_PEEK), 0) << "the request is out";
+  served_.replace(client_);
+  EXPECT_EQ(device.get(), Delivery::nowhere);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s) << "not by its deadline of 5 s";
+}
+
+TEST_F(Dma, AReplyOfTheWrongSizeEndsTheConnection) {
+  std::uint32_t value = 0;
+  auto device = std::async(std::launch::async, [&] {
+    return served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery;
+  });
+  Header request;
+  ASSERT_EQ(::recv(client_.socket(), &request, sizeof(request), MSG_WAITALL), 16);
+  struct [[gnu::packed]] {
+    Header header;
+    DmaAccess access;
+    std::uint64_t data;
+  } reply{{request.id, request.command, 40, kFlagReply, 0}, {0xd0000000, 8}, 0};
+  ASSERT_TRUE(client_.send_raw(bytes_of(reply)));
+  EXPECT_TRUE(client_.closed_within(5s));
+  EXPECT_EQ(device.get(), Delivery::nowhere);
+}
+
+TEST_F(Dma, AGuestThatReadsNothingHoldsNobodyUpAndCostsNoMoreThanItsQueue) {
+  const std::vector<std::byte> data(4096);
+  std::uint64_t taken = 0;
+  while (served_.endpoint().write({0xd0000000}, data, {}).delivery == Delivery::qemu) {
+    ASSERT_LT(++taken, 10000U) << "the queue has no limit";
+  }
+  EXPECT_GT(taken * 4096, Outbox::kMaxQueued / 2);
+  // All that was taken arrives, in whole messages, once the guest reads again.
+  std::uint64_t arrived = 0;
+  client_.set_dma_handler({.read = {}, .write = [&](BusAddress, std::span<const std::byte> got) {
+                             arrived += got.size() == 4096 ? 1 : 0;
+                             return true;
+                           }});
+  while (arrived < taken) ASSERT_TRUE(client_.serve(5s).value_or(false));
+  EXPECT_TRUE(client_.info());
+}
+
+TEST_F(Dma, AGuestThatLeavesItsRepliesLyingIsNotReadFrom) {
+  const RegionAccess access{0, 0, 0x4000};
+  struct [[gnu::packed]] {
+    Header header;
+    RegionAccess access;
+  } request{{1, static_cast<std::uint16_t>(Command::region_read), 32, 0, 0}, access};
+  client_.set_deadline(500ms);
+  bool stopped = false;
+  for (int i = 0; i < 20000 && !stopped; ++i) stopped = !client_.send_raw(bytes_of(request));
+  EXPECT_TRUE(stopped);
+  served_.replace(client_);
+  EXPECT_TRUE(client_.info());
+}
+
+TEST_F(Dma, UnmapIsAnsweredOnlyWhenCopiesHaveEnded) {
+  auto memory = SharedMemory::create(1 << 17);
+  ASSERT_TRUE(memory);
+  const std::vector<std::byte> expected(memory->bytes().size(), std::byte{0xaa});
+  std::atomic<std::uint64_t> copies{0};
+  std::vector<std::jthread> devices;
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    devices.emplace_back([&, i](const std::stop_token& stop) {
+      const std::vector<std::byte> data(64 << 10, static_cast<std::byte>(i + 1));
+      while (!stop.stop_requested()) {
+        if (served_.endpoint().write({i << 16}, data, {}).delivery == Delivery::memory) ++copies;
+      }
+    });
+  }
+  client_.set_dma_handler({.read = {}, .write = [](BusAddress, std::span<const std::byte>) { return true; }});
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(client_.dma_map({0}, 1 << 17, memory->fd(), 0));
+    const std::uint64_t before = copies;
+    while (copies < before + 4) std::this_thread::yield();
+    ASSERT_TRUE(client_.dma_unmap({0}, 1 << 17));
+    // From here on the memory is the guest's alone: what it writes stays.
+    std::memset(memory->bytes().data(), 0xaa, expected.size());
+    ASSERT_TRUE(client_.info());
+    ASSERT_EQ(std::memcmp(memory->bytes().data(), expected.data(), expected.size()), 0);
+  }
+}
+
+TEST_F(Dma, InterruptsAndDmaGoOnWhileGuestsComeAndGo) {
+  std::jthread device([&](const std::stop_token& stop) {
+    std::array<std::byte, 64> data{};
+    while (!stop.stop_requested()) {
+      served_.endpoint().write({0xfee00000}, std::span(data).first(4), {});
+      served_.endpoint().write({0}, data, {});
+      served_.endpoint().read({0xd0000000}, data, kMayWait);
+      served_.endpoint().interrupt(0);
+    }
+  });
+  auto memory = SharedMemory::create(4096);
+  ASSERT_TRUE(memory);
+  for (int i = 0; i < 20; ++i) {
+    served_.replace(client_);
+    const UniqueFd irq = pci::new_eventfd();
+    const std::array<int, 1> fds = {irq.get()};
+    client_.set_dma_handler({.read = [](BusAddress, std::span<std::byte>) { return true; },
+                             .write = [](BusAddress, std::span<const std::byte>) { return true; }});
+    ASSERT_TRUE(client_.dma_map({0}, 4096, memory->fd(), 0));
+    ASSERT_TRUE(client_.set_irqs(0, fds));
+    while (pci::signals(irq) == 0) ASSERT_TRUE(client_.serve(5s).has_value());
+  }
+  device.request_stop();
+  while (client_.serve(100ms).value_or(false)) {
+  }
+  served_.replace(client_);  // whatever the device still waits for ends here
+}
+
+}  // namespace
+}  // namespace smartio::vfio_user
