@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "fabric/ntb/amd_ntb.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+
+namespace smartio::ntb {
+
+namespace {
+
+using pci::Delivery;
+using pci::Outcome;
+using pci::Traffic;
+using pci::Transaction;
+
+constexpr std::chrono::milliseconds kDrainLimit{1000};
+constexpr Outcome kNowhere{.delivery = Delivery::nowhere};
+constexpr Outcome kRegister{.delivery = Delivery::endpoint, .kind = Traffic::control};
+
+/// A CPU's stores and loads are at most 8 bytes, and it does not know what it stores; a device does.
+bool from_cpu(std::size_t size, Transaction transaction) { return size <= 8 && transaction.kind == Traffic::message; }
+
+Transaction onward(Transaction transaction) {
+  transaction.hops++;
+  return transaction;
+}
+
+std::optional<unsigned> window_of(unsigned bar) {
+  if (bar == 2) return 0;
+  if (bar == 4) return 1;
+  return std::nullopt;
+}
+
+}  // namespace
+
+AmdNtb::AmdNtb(Wire& wire, Side side, const pci::FunctionDescription& description)
+    : wire_(wire), side_(side), description_(description), registers_(side == Side::secondary) {}
+
+// ---- registers ----------------------------------------------------------------------------------------------------
+
+/// The side that holds a register, and its offset there. A translation is held by the side that it leads into: that
+/// side's driver sets it through its view of the peer, can shut it with the cable out, and loses it by reset.
+AmdNtb::Place AmdNtb::locate(std::uint64_t offset) {
+  const bool peer_view = offset >= reg::PEER_VIEW_FIRST && offset < reg::PEER_VIEW_END;
+  if (peer_view) offset -= reg::PEER_VIEW;
+  if (offset >= reg::SPAD && offset < reg::SPAD_END) {
+    const bool of_secondary = offset >= reg::SPAD + 4 * (kScratchpads / 2);
+    return {of_secondary == (side_ == Side::secondary) ? *this : *peer_, offset};
+  }
+  const auto aligned = offset & ~7ULL;
+  const bool translation =
+      aligned == reg::BAR23LMT || aligned == reg::BAR45LMT || aligned == reg::BAR23XLAT || aligned == reg::BAR45XLAT;
+  return {peer_view != translation ? *peer_ : *this, offset};
+}
+
+std::uint32_t AmdNtb::read_word(std::uint64_t offset, bool& crossed) {
+  const auto [owner, at] = locate(offset);
+  if (&owner != this) {
+    // All ones would say READY, which the secondary's driver takes for the link.
+    if (wire_.state.load() == LinkState::down) return at == reg::SIDEINFO ? 0 : ~0U;
+    crossed = true;
+  }
+  return owner.registers_.read(at);
+}
+
+void AmdNtb::read_registers(std::uint64_t offset, std::span<std::byte> data) {
+  bool crossed = false;
+  combining_.flush();
+  {
+    const std::scoped_lock lock(wire_.registers);
+    for (std::size_t done = 0; done < data.size();) {
+      const std::uint64_t at = offset + done;
+      const std::uint32_t word = read_word(at & ~3ULL, crossed);
+      const std::size_t lane = at & 3;
+      const std::size_t count = std::min<std::size_t>(4 - lane, data.size() - done);
+      const std::uint32_t shifted = word >> (8 * lane);
+      std::memcpy(data.data() + done, &shifted, count);
+      done += count;
+    }
+  }
+  if (crossed) wire_.ledger.non_posted(direction(), Traffic::control, 1, data.size());
+}
+
+Outcome AmdNtb::write_registers(std::uint64_t offset, std::span<const std::byte> data) {
+  Signals signals;
+  bool crossed = false;
+  bool lost = false;
+  bool drain_own = false;
+  bool drain_peer = false;
+  combining_.flush();
+  {
+    const std::scoped_lock lock(wire_.registers);
+    const bool reachable = wire_.state.load() == LinkState::up;
+    // Eight bytes at a time, so that a 64-bit register that is stored to at once changes at once.
+    for (std::size_t done = 0; done < data.size();) {
+      const std::uint64_t at = offset + done;
+      const std::size_t lane = at & 7;
+      const std::size_t count = std::min<std::size_t>(8 - lane, data.size() - done);
+      std::uint64_t value = 0;
+      std::memcpy(&value, data.data() + done, count);
+      const std::uint64_t mask = count == 8 ? ~0ULL : ((1ULL << (8 * count)) - 1);
+      done += count;
+      const auto [owner, first] = locate(at & ~7ULL);
+      if (&owner != this) {
+        if (!reachable) {
+          lost = true;
+          continue;
+        }
+        crossed = true;
+      }
+      std::uint64_t lanes = mask << (8 * lane);
+      // The primary's driver clears the peer's READY when it still believes in LINK_DOWN, and no driver sets it
+      // again: a short flap would end the link for good. So the peer's is read only.
+      if (&owner != this && first == reg::SIDEINFO) lanes &= ~0xffffffffULL;
+      const auto effects = owner.registers_.write(first, value << (8 * lane), lanes);
+      (&owner == this ? signals.own : signals.peer) |= effects.own;
+      (&owner == this ? drain_own : drain_peer) |= effects.window_narrowed;
+      if (effects.doorbells != 0) {
+        if (!reachable) {
+          lost = true;
+        } else {
+          crossed = true;
+          AmdNtb& rung = *owner.peer_;
+          (&rung == this ? signals.own : signals.peer) |= rung.registers_.ring(effects.doorbells);
+        }
+      }
+    }
+  }
+  if (drain_own) drain_writes();
+  if (drain_peer) peer_->drain_writes();
+  send(signals);
+  if (crossed) wire_.ledger.posted(direction(), Traffic::control, 1, data.size());
+  if (lost) wire_.ledger.dropped(direction(), 1);
+  return lost && !crossed ? kNowhere : kRegister;
+}
+
+// ---- windows ------------------------------------------------------------------------------------------------------
+
+std::optional<pci::BusAddress> AmdNtb::translate(unsigned window, std::uint64_t offset, std::uint64_t size,
+                                                 Transaction transaction) const {
+  if (wire_.state.load() != LinkState::up || transaction.hops >= pci::kMaxHops) return std::nullopt;
+  const Inbound& inbound = peer_->registers_.inbound(window);
+  const std::uint64_t limit = inbound.limit.load();
+  if (size > limit || offset > limit - size) return std::nullopt;
+  const std::uint64_t base = inbound.translation.load();
+  if (base + offset < base || base + offset + size < base) return std::nullopt;
+  return pci::BusAddress{base + offset};
+}
+
+Outcome AmdNtb::write_window(unsigned window, std::uint64_t offset, std::span<const std::byte> data,
+                             Transaction transaction) {
+  if (data.empty()) return kNowhere;
+  Outcome outcome = kNowhere;
+  {
+    const WriteGate::Pass pass(peer_->incoming_);
+    pci::Port* port = peer_->port_.load();
+    const auto address = translate(window, offset, data.size(), transaction);
+    if (address && port) outcome = port->write(*address, data, onward(transaction));
+  }
+  if (from_cpu(data.size(), transaction)) {
+    StoreTally tally(combining_, window, wire_.ledger, direction());
+    if (outcome.delivery == Delivery::nowhere)
+      tally.dropped();
+    else
+      tally.landed(offset, static_cast<std::uint32_t>(data.size()), outcome.kind);
+  } else if (outcome.delivery == Delivery::nowhere) {
+    wire_.ledger.dropped(direction(), 1);
+  } else {
+    wire_.ledger.posted(direction(), outcome.kind,
+                        ledger::LinkLedger::split(offset, data.size(), ledger::LinkLedger::kMaxPayload), data.size());
+  }
+  return outcome;
+}
+
+void AmdNtb::store_window(unsigned window, std::span<const pci::Store> stores, Transaction transaction) {
+  constexpr std::size_t kBatch = 256;  // a WRITE_MULTI message of QEMU carries at most 200
+  std::array<pci::BusStore, kBatch> onto_bus;
+  std::array<Outcome, kBatch> outcomes;
+  std::array<std::uint64_t, kBatch> offsets;
+  StoreTally tally(combining_, window, wire_.ledger, direction());
+  const WriteGate::Pass pass(peer_->incoming_);
+  pci::Port* port = peer_->port_.load();
+  while (!stores.empty()) {
+    const auto batch = stores.first(std::min(stores.size(), kBatch));
+    stores = stores.subspan(batch.size());
+    std::size_t count = 0;
+    const auto flush = [&] {
+      if (count == 0) return;
+      port->write_many(std::span(onto_bus).first(count), onward(transaction), std::span(outcomes).first(count));
+      for (std::size_t i = 0; i < count; i++) {
+        if (outcomes[i].delivery == Delivery::nowhere)
+          tally.dropped();
+        else
+          tally.landed(offsets[i], onto_bus[i].size, outcomes[i].kind);
+      }
+      count = 0;
+    };
+    for (const auto& store : batch) {
+      const auto address = translate(window, store.offset, store.size, transaction);
+      if (!address || !port || store.size == 0) {
+        flush();  // so that the tally sees landed and dropped stores in their order
+        tally.dropped();
+        continue;
+      }
+      offsets[count] = store.offset;
+      onto_bus[count++] = {.address = *address, .size = store.size, .data = store.data};
+    }
+    flush();
+  }
+}
+
+Outcome AmdNtb::read_window(unsigned window, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) {
+  if (data.empty()) return kNowhere;
+  const bool cpu = from_cpu(data.size(), transaction);
+  if (cpu) combining_.flush();
+  Outcome outcome = kNowhere;
+  pci::Port* port = peer_->port_.load();
+  if (const auto address = translate(window, offset, data.size(), transaction); address && port)
+    outcome = port->read(*address, data, onward(transaction));
+  if (outcome.delivery == Delivery::nowhere) {
+    std::ranges::fill(data, std::byte{0xff});
+    wire_.ledger.dropped(direction(), 1);
+    return kNowhere;
+  }
+  const auto requests = cpu ? 1 : ledger::LinkLedger::split(offset, data.size(), ledger::LinkLedger::kMaxReadRequest);
+  wire_.ledger.non_posted(direction(), outcome.kind, requests, data.size());
+  return outcome;
+}
+
+// ---- pci::Function ------------------------------------------------------------------------------------------------
+
+Outcome AmdNtb::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) {
+  if (const auto window = window_of(bar)) return read_window(*window, offset, data, transaction);
+  if (bar != 0) {
+    std::ranges::fill(data, std::byte{0xff});
+    return kNowhere;
+  }
+  read_registers(offset, data);
+  return kRegister;
+}
+
+Outcome AmdNtb::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
+                          Transaction transaction) {
+  if (bar == 0) return write_registers(offset, data);
+  if (const auto window = window_of(bar)) return write_window(*window, offset, data, transaction);
+  return kNowhere;
+}
+
+void AmdNtb::bar_write_many(unsigned bar, std::span<const pci::Store> stores, Transaction transaction) {
+  if (const auto window = window_of(bar)) return store_window(*window, stores, transaction);
+  for (const auto& store : stores) {
+    const auto bytes = std::as_bytes(std::span(&store.data, 1));
+    bar_write(bar, store.offset, bytes.first(std::min<std::size_t>(store.size, bytes.size())), transaction);
+  }
+}
+
+// ---- link, reset --------------------------------------------------------------------------------------------------
+
+bool AmdNtb::link_is_up() const { return wire_.state.load() != LinkState::down && peer_->connected_; }
+
+/// Tells this side's driver, if there is one, that its link changed. While the link is silent nothing is told.
+Vectors AmdNtb::follow_link() {
+  if (wire_.state.load() == LinkState::silent || link_is_up() == link_seen_) return 0;
+  link_seen_ = !link_seen_;
+  if (!connected_) return 0;
+  return registers_.event(link_seen_ ? kLinkUpEvent : kLinkDownEvent);
+}
+
+void AmdNtb::connected() {
+  Signals signals;
+  {
+    const std::scoped_lock lock(wire_.registers);
+    connected_ = true;
+    // A driver that finds no event takes the peer's READY for the link: what is so now needs no event.
+    link_seen_ = link_is_up();
+    signals.peer = peer_->follow_link();
+  }
+  send(signals);
+}
+
+void AmdNtb::disconnected() {
+  Signals signals;
+  {
+    const std::scoped_lock lock(wire_.registers);
+    connected_ = false;
+    registers_.reset();
+    signals.peer = peer_->follow_link();
+  }
+  drain_writes();
+  send(signals);
+}
+
+void AmdNtb::reset(pci::ResetCause cause) {
+  Signals signals;
+  {
+    const std::scoped_lock lock(wire_.registers);
+    const bool had_driver = registers_.ready();
+    registers_.reset();
+    // A driver that was at work is gone without a word (a hard reset of the host): to the peer that is the link
+    // gone and back, after which its driver waits for READY.
+    if (cause != pci::ResetCause::disconnect && had_driver && wire_.state.load() == LinkState::up && peer_->link_seen_)
+      signals.peer = peer_->registers_.event(kLinkDownEvent) | peer_->registers_.event(kLinkUpEvent);
+  }
+  drain_writes();
+  send(signals);
+}
+
+void AmdNtb::drain_writes() {
+  if (!incoming_.synchronize(kDrainLimit))
+    spdlog::warn("ntb: writes through a window that was shut have not ended after {} ms", kDrainLimit.count());
+}
+
+void AmdNtb::send(Signals signals) {
+  interrupt(signals.own);
+  peer_->interrupt(signals.peer);
+}
+
+void AmdNtb::interrupt(Vectors vectors) {
+  pci::Port* port = port_.load();
+  if (!port) return;
+  for (; vectors != 0; vectors &= vectors - 1) port->interrupt(static_cast<unsigned>(std::countr_zero(vectors)));
+}
+
+SideStatus AmdNtb::status() const {
+  const std::scoped_lock lock(wire_.registers);
+  SideStatus status{.connected = connected_,
+                    .ready = registers_.ready(),
+                    .event = registers_.read(reg::INTSTAT),
+                    .waiting_events = registers_.waiting_events(),
+                    .doorbells = registers_.read(reg::DBSTAT),
+                    .event_mask = registers_.read(reg::INTMASK),
+                    .doorbell_mask = registers_.read(reg::DBMASK)};
+  for (unsigned window = 0; window < kWindows; window++) {
+    status.translation[window] = registers_.inbound(window).translation.load();
+    status.limit[window] = registers_.inbound(window).limit.load();
+  }
+  return status;
+}
+
+}  // namespace smartio::ntb

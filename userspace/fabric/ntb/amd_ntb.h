@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "fabric/ntb/register_file.h"
+#include "fabric/ntb/store_tally.h"
+#include "fabric/ntb/wire.h"
+#include "fabric/ntb/write_gate.h"
+#include "fabric/pci/function.h"
+
+namespace smartio::ntb {
+
+enum class Side : std::uint8_t { primary, secondary };
+
+/// A side's state at one moment, for status output and tests.
+struct SideStatus {
+  bool connected = false;           ///< a guest is attached
+  bool ready = false;               ///< its driver has set READY
+  std::uint32_t event = 0;          ///< INTSTAT: told to the driver, and not yet cleared by it
+  std::size_t waiting_events = 0;   ///< to be told after that
+  std::uint32_t doorbells = 0;      ///< DBSTAT
+  std::uint32_t event_mask = 0;     ///< INTMASK
+  std::uint32_t doorbell_mask = 0;  ///< DBMASK
+  std::array<std::uint64_t, kWindows> translation{};
+  std::array<std::uint64_t, kWindows> limit{};
+};
+
+/// One side of an AMD NTB (1022:148b) as the stock ntb_hw_amd expects it: a PCI function of one host. BAR0 holds
+/// registers; an access to BAR2 or BAR4 comes out on the peer's host as an access by the peer's function, at the
+/// translation that the peer's driver has set. Made and joined by Cable.
+///
+/// Threads: any, as pci::Function says. A register write that shuts or moves a window, a reset and a cable pull
+/// return when the writes that still went through have landed (they are given kDrainLimit, and a log line if they
+/// take longer): so none of these may be called with a lock held that the peer's Port::write takes.
+class AmdNtb final : public pci::Function {
+ public:
+  AmdNtb(Wire& wire, Side side, const pci::FunctionDescription& description);
+
+  [[nodiscard]] const pci::FunctionDescription& description() const override { return description_; }
+  void bind(pci::Port& port) override { port_ = &port; }
+  pci::Outcome bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data,
+                        pci::Transaction transaction) override;
+  pci::Outcome bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
+                         pci::Transaction transaction) override;
+  void bar_write_many(unsigned bar, std::span<const pci::Store> stores, pci::Transaction transaction) override;
+  void connected() override;
+  void disconnected() override;
+  void reset(pci::ResetCause cause) override;
+
+  [[nodiscard]] SideStatus status() const;
+
+ private:
+  friend class Cable;
+
+  /// Interrupts for both sides, gathered under the lock and sent after it.
+  struct Signals {
+    Vectors own = 0;
+    Vectors peer = 0;
+  };
+  struct Place {
+    AmdNtb& owner;
+    std::uint64_t offset;
+  };
+
+  // With wire_.registers held:
+  Place locate(std::uint64_t offset);
+  [[nodiscard]] std::uint32_t read_word(std::uint64_t offset, bool& crossed);
+  Vectors follow_link();
+  [[nodiscard]] bool link_is_up() const;
+
+  // Without:
+  void read_registers(std::uint64_t offset, std::span<std::byte> data);
+  pci::Outcome write_registers(std::uint64_t offset, std::span<const std::byte> data);
+  pci::Outcome read_window(unsigned window, std::uint64_t offset, std::span<std::byte> data,
+                           pci::Transaction transaction);
+  pci::Outcome write_window(unsigned window, std::uint64_t offset, std::span<const std::byte> data,
+                            pci::Transaction transaction);
+  void store_window(unsigned window, std::span<const pci::Store> stores, pci::Transaction transaction);
+  [[nodiscard]] std::optional<pci::BusAddress> translate(unsigned window, std::uint64_t offset, std::uint64_t size,
+                                                         pci::Transaction transaction) const;
+  void send(Signals signals);
+  void interrupt(Vectors vectors);
+  void drain_writes();
+
+  [[nodiscard]] ledger::Direction direction() const {
+    return side_ == Side::primary ? ledger::Direction::from_primary : ledger::Direction::from_secondary;
+  }
+
+  Wire& wire_;
+  const Side side_;
+  const pci::FunctionDescription description_;
+  AmdNtb* peer_ = nullptr;  ///< set by Cable before anything else happens
+  std::atomic<pci::Port*> port_{nullptr};
+
+  RegisterFile registers_;
+  bool connected_ = false;
+  bool link_seen_ = false;  ///< what this side's driver was last told
+
+  WriteGate incoming_;  ///< writes that come out on this side
+  CombiningBuffer combining_;
+};
+
+}  // namespace smartio::ntb

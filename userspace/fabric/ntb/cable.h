@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "fabric/ntb/amd_ntb.h"
+#include "fabric/ntb/wire.h"
+
+namespace smartio::ntb {
+
+/// A link: two NTB functions and the cable between them, which can be pulled, flapped, or made to lose everything
+/// without a word. Owns both functions; outlives their endpoints. Any thread.
+class Cable {
+ public:
+  struct Config {
+    std::string name;
+    std::array<std::uint64_t, kWindows> windows{};  ///< bytes of BAR2 and BAR4, powers of two
+    unsigned vectors = 64;                          ///< MSI-X entries, kMinVectors to kMaxVectors
+    std::uint8_t link_speed = 3;                    ///< Current Link Speed encoding: 3 is 8 GT/s
+    std::uint8_t link_width = 4;
+  };
+  /// Throws std::invalid_argument where `config` breaks the limits it states.
+  explicit Cable(Config config);
+
+  [[nodiscard]] const std::string& name() const { return config_.name; }
+  [[nodiscard]] AmdNtb& function(Side side) { return side == Side::primary ? primary_ : secondary_; }
+  [[nodiscard]] const AmdNtb& function(Side side) const { return side == Side::primary ? primary_ : secondary_; }
+
+  /// Each ends a flap() that is under way. After down() and silent() nothing comes out of a window any more.
+  void up();
+  void down();
+  void silent();
+  /// Down now, and up after `duration`, without the caller waiting.
+  void flap(std::chrono::nanoseconds duration);
+
+  [[nodiscard]] LinkState state() const { return wire_.state.load(); }
+  [[nodiscard]] bool is_up() const { return state() == LinkState::up; }
+
+  [[nodiscard]] ledger::LinkLedger& ledger() { return wire_.ledger; }
+  [[nodiscard]] const ledger::LinkLedger& ledger() const { return wire_.ledger; }
+
+ private:
+  void set(LinkState state);
+  void change(LinkState state);
+
+  const Config config_;
+  Wire wire_;
+  AmdNtb primary_;
+  AmdNtb secondary_;
+  std::mutex orders_;  ///< one order at a time; guards flap_
+  std::jthread flap_;  ///< brings the cable back up
+};
+
+/// "up", "down" or "silent".
+std::string_view name_of(LinkState state);
+
+}  // namespace smartio::ntb

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "fabric/ntb/register_file.h"
+
+namespace smartio::ntb {
+
+void RegisterFile::reset() {
+  control_ = 0;
+  sideinfo_ = secondary_ ? kSideSecondary : 0;
+  doorbell_mask_ = kAllDoorbells;
+  doorbell_status_ = 0;
+  event_mask_ = kAllEvents;
+  event_status_ = 0;
+  smu_ack_ = 0;
+  scratchpads_.fill(0);
+  // The limit first: what still translates must not come out at the new base.
+  for (auto& inbound : inbound_) {
+    inbound.limit = 0;
+    inbound.translation = 0;
+  }
+  waiting_events_.clear();
+}
+
+std::atomic<std::uint64_t>* RegisterFile::wide(std::uint64_t offset) {
+  switch (offset) {
+    case reg::BAR23LMT:
+      return &inbound_[0].limit;
+    case reg::BAR45LMT:
+      return &inbound_[1].limit;
+    case reg::BAR23XLAT:
+      return &inbound_[0].translation;
+    case reg::BAR45XLAT:
+      return &inbound_[1].translation;
+    default:
+      return nullptr;
+  }
+}
+
+std::uint32_t RegisterFile::read(std::uint64_t offset) const {
+  if (offset >= reg::SPAD && offset < reg::SPAD_END) return scratchpads_[(offset - reg::SPAD) / 4];
+  if (const auto* value = const_cast<RegisterFile*>(this)->wide(offset & ~7ULL))
+    return static_cast<std::uint32_t>(value->load() >> (offset % 8 * 8));
+  switch (offset) {
+    case reg::CNTL:
+      return control_;
+    case reg::SIDEINFO:
+      return sideinfo_;
+    case reg::DBMASK:
+      return doorbell_mask_;
+    case reg::DBSTAT:
+      return doorbell_status_;
+    case reg::INTMASK:
+      return event_mask_;
+    case reg::INTSTAT:
+      return event_status_;
+    case reg::SMUACK:
+      return smu_ack_;
+    default:
+      return 0;
+  }
+}
+
+RegisterFile::Effects RegisterFile::write(std::uint64_t offset, std::uint64_t value, std::uint64_t mask) {
+  if (auto* wide_register = wide(offset)) {
+    const bool was_open = inbound_[offset == reg::BAR23LMT || offset == reg::BAR23XLAT ? 0 : 1].limit != 0;
+    const std::uint64_t before = wide_register->load();
+    const std::uint64_t after = (before & ~mask) | (value & mask);
+    wide_register->store(after);
+    return {.window_narrowed = was_open && after != before};
+  }
+  Effects effects;
+  for (unsigned half = 0; half < 2; half++) {
+    const auto half_mask = static_cast<std::uint32_t>(mask >> (32 * half));
+    if (half_mask == 0) continue;
+    const auto [own, doorbells, _] =
+        write32(offset + 4 * half, static_cast<std::uint32_t>(value >> (32 * half)), half_mask);
+    effects.own |= own;
+    effects.doorbells |= doorbells;
+  }
+  return effects;
+}
+
+RegisterFile::Effects RegisterFile::write32(std::uint64_t offset, std::uint32_t value, std::uint32_t mask) {
+  const auto merge = [&](std::uint32_t& target) { target = (target & ~mask) | (value & mask); };
+  value &= mask;
+  if (offset >= reg::SPAD && offset < reg::SPAD_END) {
+    merge(scratchpads_[(offset - reg::SPAD) / 4]);
+    return {};
+  }
+  switch (offset) {
+    case reg::CNTL:
+      merge(control_);
+      return {};
+    case reg::SMUACK:
+      merge(smu_ack_);
+      return {};
+    case reg::SIDEINFO:
+      merge(sideinfo_);
+      sideinfo_ = (sideinfo_ & kSideReady) | (secondary_ ? kSideSecondary : 0);
+      return {};
+    case reg::DBREQ:
+      return {.doorbells = value & kAllDoorbells};
+    case reg::DBSTAT:
+      doorbell_status_ &= ~value;
+      return {};
+    case reg::DBMASK: {
+      const auto before = doorbell_mask_;
+      merge(doorbell_mask_);
+      doorbell_mask_ &= kAllDoorbells;
+      // What was rung while masked interrupts now.
+      return {.own = before & ~doorbell_mask_ & doorbell_status_};
+    }
+    case reg::INTSTAT:
+      event_status_ &= ~value;
+      return {.own = next_event()};
+    case reg::INTMASK: {
+      const auto before = event_mask_;
+      merge(event_mask_);
+      event_mask_ &= kAllEvents;
+      // An event that was signalled before its vector had a handler (a driver reloaded) is signalled again: the
+      // driver would never clear it otherwise, and hear of no other.
+      if ((before & ~event_mask_ & event_status_) != 0) return {.own = 1U << kEventVector};
+      return {.own = next_event()};
+    }
+    default:
+      return {};
+  }
+}
+
+Vectors RegisterFile::ring(std::uint32_t bits) {
+  doorbell_status_ |= bits;
+  return bits & ~doorbell_mask_;
+}
+
+Vectors RegisterFile::event(std::uint32_t bit) {
+  waiting_events_.push_back(bit);
+  // Ups and downs alternate, so a pair can go without changing what the last one says, nor that there was a change.
+  if (waiting_events_.size() > 2) waiting_events_.erase(waiting_events_.begin(), waiting_events_.begin() + 2);
+  return next_event();
+}
+
+Vectors RegisterFile::next_event() {
+  if (waiting_events_.empty() || event_status_ != 0 || (event_mask_ & waiting_events_.front()) != 0) return 0;
+  event_status_ = waiting_events_.front();
+  waiting_events_.erase(waiting_events_.begin());
+  return 1U << kEventVector;
+}
+
+}  // namespace smartio::ntb

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "fabric/ledger/ledger.h"
+
+namespace smartio::ntb {
+
+enum class LinkState : std::uint8_t {
+  up,
+  down,    ///< the cable is out: both drivers are told
+  silent,  ///< what is sent is lost and nobody is told: registers still read as if all were well
+};
+
+/// What the two sides of a bridge share.
+struct Wire {
+  /// Guards both sides' registers, connected flags, and changes of `state`. A leaf: nothing is called while it is
+  /// held, so it may be taken on any path, also on one that came through this very bridge.
+  std::mutex registers;
+  /// Read without the lock by window accesses.
+  std::atomic<LinkState> state{LinkState::up};
+  ledger::LinkLedger ledger;
+};
+
+}  // namespace smartio::ntb
