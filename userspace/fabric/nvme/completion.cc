@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+// Completions and interrupts, and what faults keep back of either.
+#include <algorithm>
+#include <utility>
+
+#include "fabric/nvme/engine.h"
+
+namespace smartio::nvme {
+
+void Engine::complete(SubmissionQueue& sq, const SubmissionEntry& entry, Status status, std::uint64_t result) {
+  if (!status.ok()) counters_.errors.add();
+  const CompletionEntry completion{.result = result,
+                                   .sq_head = 0,  // when it is posted
+                                   .sq_id = sq.id.value,
+                                   .cid = entry.cid,
+                                   .status = status.word(false)};
+  if (faults_.armed()) {
+    if (const auto verdict = faults_.judge(sq.id.value, entry, false)) {
+      switch (verdict->action) {
+        case FaultRule::Action::hold_completion:
+          counters_.held.add();
+          return park(sq, Command{entry, std::nullopt}, completion, std::nullopt);
+        case FaultRule::Action::delay_completion:
+          counters_.delayed.add();
+          return park(sq, Command{entry, std::nullopt}, completion, verdict->delay);
+        case FaultRule::Action::drop_completion:
+          counters_.dropped.add();
+          return;
+        default:
+          counters_.duplicated.add();
+          post(sq, completion);
+          break;
+      }
+    }
+  }
+  post(sq, completion);
+}
+
+void Engine::post(const SubmissionQueue& sq, CompletionEntry completion) {
+  CompletionQueue& cq = *find_cq(sq.cq.value);
+  completion.sq_head = static_cast<std::uint16_t>(sq.head);
+  if (cq.room() == 0) {
+    counters_.full.add();
+    cq.pending.push_back(completion);
+    return;
+  }
+  write_completion(cq, completion);
+}
+
+void Engine::write_completion(CompletionQueue& cq, CompletionEntry completion) {
+  completion.status = static_cast<std::uint16_t>((completion.status & ~1U) | (cq.phase ? 1U : 0U));
+  const pci::BusAddress address = cq.base + std::uint64_t{cq.tail} * sizeof(CompletionEntry);
+  // Two aligned stores of 8 bytes, the phase tag in the second.
+  dma_.write(address, std::as_bytes(std::span(&completion, 1)), pci::Traffic::completion);
+  counters_.completions.add();
+  if (++cq.tail == cq.size) {
+    cq.tail = 0;
+    cq.phase = !cq.phase;
+  }
+  if (cq.interrupts && !cq.signal) {
+    cq.signal = true;
+    signals_.push_back(&cq);
+  }
+}
+
+void Engine::signal() {
+  for (CompletionQueue* cq : signals_) {
+    cq->signal = false;
+    counters_.interrupts.add();
+    dma_.port().interrupt(cq->vector);
+  }
+  signals_.clear();
+}
+
+void Engine::park(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
+                  std::optional<std::chrono::microseconds> delay) {
+  const Faults::ParkedId id = faults_.park(sq.id.value, command.entry, completion.has_value(), delay.has_value());
+  Parked parked{.sq = sq.id, .command = command, .completion = completion, .due = std::nullopt};
+  if (delay) {
+    parked.due = Clock::now() + *delay;
+    due_.emplace(*parked.due, id);
+  }
+  parked_.emplace(id, std::move(parked));
+  ++sq.parked;
+}
+
+// Takes it out of all books; its queue may fetch again.
+Engine::Parked Engine::unpark(ParkedMap::iterator it) {
+  faults_.unpark(it->first);
+  if (it->second.due) due_.erase({*it->second.due, it->first});
+  Parked parked = std::move(it->second);
+  parked_.erase(it);
+  if (SubmissionQueue* sq = find_sq(parked.sq.value)) {
+    --sq->parked;
+    if (running_ && sq->available() != 0) activate(*sq);
+  }
+  return parked;
+}
+
+void Engine::resume(Parked parked) {
+  SubmissionQueue* sq = find_sq(parked.sq.value);  // exists: what is parked goes with its queue
+  if (parked.completion) return post(*sq, *parked.completion);
+  execute(*sq, parked.command);
+}
+
+void Engine::resume_due() {
+  if (faults_.any_released()) {
+    for (const Faults::ParkedId id : faults_.take_released()) {
+      const auto it = parked_.find(id);
+      if (it == parked_.end()) continue;
+      resume(unpark(it));
+      if (stopped()) return;
+    }
+  }
+  if (due_.empty()) return;
+  const Clock::time_point now = Clock::now();
+  while (!due_.empty() && due_.begin()->first <= now) {
+    resume(unpark(parked_.find(due_.begin()->second)));
+    if (stopped()) return;
+  }
+}
+
+std::optional<Engine::Clock::time_point> Engine::deadline() const {
+  if (due_.empty()) return std::nullopt;
+  return due_.begin()->first;
+}
+
+void Engine::deliver_events() {
+  while (!event_requests_.empty()) {
+    const std::optional<AsyncEvent> event = events_.next();
+    if (!event) return;
+    SubmissionEntry request{};
+    request.cid = event_requests_.front();
+    request.opcode = static_cast<std::uint8_t>(AdminOpcode::async_event_request);
+    event_requests_.erase(event_requests_.begin());
+    const CompletionEntry completion{
+        .result = event->result(), .sq_head = 0, .sq_id = 0, .cid = request.cid, .status = 0};
+    post(*find_sq(0), completion);
+  }
+}
+
+}  // namespace smartio::nvme

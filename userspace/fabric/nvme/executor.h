@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include "fabric/nvme/command.h"
+#include "fabric/nvme/command_set.h"
+#include "fabric/nvme/spec.h"
+
+namespace smartio::nvme {
+
+/// What the queue engine asks of whatever carries its commands out: the command set of a drive, or a test's stand-in.
+/// All functions but record_error() come from the worker thread.
+class CommandExecutor {
+ public:
+  virtual ~CommandExecutor() = default;
+  virtual Status execute_admin(CommandContext& command) = 0;
+  virtual Status execute_io(CommandContext& command) = 0;
+  virtual Status execute_fused(CommandContext& compare, CommandContext& write, Status& compare_status) = 0;
+  virtual void controller_reset() = 0;
+  virtual void shutdown() = 0;
+  virtual void power_cut() = 0;
+  virtual void record_error(const EngineError& error) = 0;
+};
+
+}  // namespace smartio::nvme
