@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+
+namespace smartio::control {
+
+using Words = std::span<const std::string_view>;
+/// Gets all words of the request, the command's own included. Must not wait for a guest or for long: it runs on the
+/// control socket's one thread. What it returns becomes the answer's members ("ok" is added); anything but an object
+/// or null stands there as "result".
+using Handler = std::function<Result<nlohmann::json>(Words)>;
+
+/// The commands of the control socket. Each part of the fabric adds its own, so this knows none of them.
+///
+/// A pattern is what people read in `help`: `link NAME up`, `link NAME flap MS`, `ledger [LINK]`,
+/// `lan partition HOSTS…`. Small letters stand for themselves, capitals for any word, `a|b` for one of several,
+/// brackets for words that may be left out at the end, `…` for one or more words. The first pattern that fits is
+/// taken, those with more literal words first. Any thread.
+class Commands {
+ public:
+  /// Throws std::invalid_argument for a pattern that is malformed or there already.
+  void add(std::string_view pattern, std::string help, Handler handler);
+
+  /// Runs one request line and returns the answer: {"ok": true, …} or {"ok": false, "error": "…"}.
+  [[nodiscard]] nlohmann::json run(std::string_view line) const;
+
+  /// Every pattern with its help line, sorted: what the command `help` answers.
+  [[nodiscard]] nlohmann::json help() const;
+
+ private:
+  struct Word {
+    std::vector<std::string> choices{};  ///< empty: any word
+    bool optional = false;
+    bool many = false;
+  };
+  struct Command {
+    std::string pattern;
+    std::string help;
+    std::vector<Word> words;
+    std::size_t literals = 0;
+    Handler handler;
+  };
+  static std::vector<Word> parse(std::string_view pattern);
+  static bool fits(const Command& command, Words words);
+  [[nodiscard]] std::string unknown(Words words) const;
+
+  mutable std::mutex mutex_;  ///< guards commands_
+  std::vector<Command> commands_;
+};
+
+/// The words of a line, split at spaces and tabs.
+std::vector<std::string_view> split(std::string_view line);
+
+}  // namespace smartio::control

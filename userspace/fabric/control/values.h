@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+// The values that commands take, from their words. Errors say what would be right.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+#include "common/result.h"
+
+namespace smartio::control {
+
+/// A whole number, decimal or 0x…, at most `most`.
+Result<std::uint64_t> parse_number(std::string_view word, std::uint64_t most = UINT64_MAX);
+
+/// Bytes: a number with K, M, G or T (powers of 1024), or without.
+Result<std::uint64_t> parse_size(std::string_view word);
+
+/// A time: a number with ns, us, ms or s; one day at most.
+Result<std::chrono::nanoseconds> parse_duration(std::string_view word);
+
+}  // namespace smartio::control

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "fabric/fabric.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "fabric/device_control.h"
+#include "fabric/lan/lan_control.h"
+#include "fabric/ntb/ntb_control.h"
+#include "fabric/nvme/drive_control.h"
+
+namespace smartio::fabric {
+
+Result<std::unique_ptr<Fabric>> Fabric::start(const topology::Topology& topology) {
+  std::unique_ptr<Fabric> fabric(new Fabric);
+  if (auto made = fabric->make_devices(topology); !made) return std::unexpected(made.error());
+  fabric->add_commands(topology);
+  if (auto listening = fabric->listen(topology); !listening) return std::unexpected(listening.error());
+  return fabric;
+}
+
+Fabric::~Fabric() {
+  // The workers of drives use their hosts' endpoints, and members are destroyed before hosts_: only the order among
+  // control, guests and workers is left to say.
+  control_.reset();
+  servers_.clear();
+  for (const auto& drive : drives_) drive->controller().stop();
+}
+
+Result<void> Fabric::make_devices(const topology::Topology& topology) {
+  for (const auto& host : topology.hosts)
+    hosts_[host.name] = std::make_unique<pci::Host>(host.name, host.iommu != topology::Iommu::none, files_);
+  try {
+    for (const auto& link : topology.links)
+      cables_.push_back(std::make_unique<ntb::Cable>(
+          ntb::Cable::Config{.name = link.name, .windows = link.windows, .vectors = link.vectors}));
+    for (const auto& drive : topology.drives) drives_.push_back(nvme::make_drive(drive, "."));
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+  for (const auto& endpoint : topology::endpoints(topology)) {
+    using Kind = topology::Endpoint::Kind;
+    auto& host = *hosts_.at(endpoint.host);
+    switch (endpoint.kind) {
+      case Kind::ntb_primary:
+        host.add(endpoint.name, cables_[endpoint.index]->function(ntb::Side::primary));
+        break;
+      case Kind::ntb_secondary:
+        host.add(endpoint.name, cables_[endpoint.index]->function(ntb::Side::secondary));
+        break;
+      case Kind::drive:
+        host.add(endpoint.name, drives_[endpoint.index]->controller());
+        drives_[endpoint.index]->controller().start();
+        break;
+    }
+  }
+  return {};
+}
+
+Result<void> Fabric::listen(const topology::Topology& topology) {
+  for (const auto& endpoint : topology::endpoints(topology)) {
+    auto server = vfio_user::Server::start(*hosts_.at(endpoint.host)->find(endpoint.name), endpoint.socket);
+    if (!server) return std::unexpected(server.error());
+    servers_.push_back(std::move(*server));
+  }
+  std::vector<lan::Switch::PortConfig> ports;
+  for (const auto& host : topology.hosts) ports.push_back({.name = host.name, .socket = host.name + ".lan.sock"});
+  auto lan = lan::Switch::start(ports);
+  if (!lan) return std::unexpected(lan.error());
+  lan_ = std::move(*lan);
+  lan::add_commands(commands_, *lan_);
+  auto control = control::Server::start("control.sock", commands_);
+  if (!control) return std::unexpected(control.error());
+  control_ = std::move(*control);
+  return {};
+}
+
+void Fabric::add_commands(const topology::Topology& topology) {
+  std::vector<pci::Host*> hosts;
+  for (const auto& host : topology.hosts) hosts.push_back(hosts_.at(host.name).get());
+  std::vector<ntb::ControlledLink> links;
+  for (std::size_t at = 0; at < cables_.size(); ++at)
+    links.push_back(
+        {.cable = cables_[at].get(), .primary = topology.links[at].primary, .secondary = topology.links[at].secondary});
+  std::vector<nvme::ControlledDrive> drives;
+  for (std::size_t at = 0; at < drives_.size(); ++at) {
+    const auto& drive = topology.drives[at];
+    drives.push_back(
+        {.name = drive.name, .drive = drives_[at].get(), .endpoint = hosts_.at(drive.host)->find(drive.name)});
+  }
+  fabric::add_commands(commands_, std::move(hosts));
+  ntb::add_commands(commands_, std::move(links));
+  nvme::add_commands(commands_, std::move(drives));
+}
+
+}  // namespace smartio::fabric

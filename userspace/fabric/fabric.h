@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "fabric/control/commands.h"
+#include "fabric/control/server.h"
+#include "fabric/lan/switch.h"
+#include "fabric/ntb/cable.h"
+#include "fabric/nvme/drive.h"
+#include "fabric/pci/host.h"
+#include "fabric/pci/memory_file.h"
+#include "fabric/topology/topology.h"
+#include "fabric/vfio_user/server.h"
+
+namespace smartio::fabric {
+
+/// A whole cluster's hardware: the hosts' buses with their devices, the cables between them, the network, and the
+/// control socket over all of it. Sockets are made in the current folder: "HOST.DEVICE.sock" for each device,
+/// "HOST.lan.sock" for each host, "control.sock". Everything runs on threads of its own until this is destroyed.
+class Fabric {
+ public:
+  /// Makes all that `topology` names and listens. Fails with a sentence for a person (a socket that can't be made, a
+  /// backing file that does not fit).
+  static Result<std::unique_ptr<Fabric>> start(const topology::Topology& topology);
+  ~Fabric();
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+ private:
+  Fabric() = default;
+  Result<void> make_devices(const topology::Topology& topology);
+  Result<void> listen(const topology::Topology& topology);
+  void add_commands(const topology::Topology& topology);
+
+  // In the order of who uses whom: what is destroyed first stands last.
+  pci::MemoryFiles files_;
+  std::map<std::string, std::unique_ptr<pci::Host>> hosts_;
+  std::vector<std::unique_ptr<ntb::Cable>> cables_;
+  std::vector<std::unique_ptr<nvme::Drive>> drives_;
+  std::vector<std::unique_ptr<vfio_user::Server>> servers_;
+  std::unique_ptr<lan::Switch> lan_;
+  control::Commands commands_;
+  std::unique_ptr<control::Server> control_;
+};
+
+}  // namespace smartio::fabric
