@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/guest_agent.h"
+#include "cluster/installation.h"
+#include "cluster/qemu_args.h"
+#include "cluster/state.h"
+#include "common/result.h"
+#include "fabric/topology/topology.h"
+
+namespace smartio::cluster {
+
+/// How `up` starts a cluster.
+struct UpOptions {
+  std::string topology;  ///< a file, or the name of one of selftests/topologies
+  std::string accel = HostOptions{}.accel;
+  std::string append;                  ///< further kernel arguments for all hosts
+  bool with_fabric = true;             ///< false: plain hosts, for trying the hosts alone
+  bool keep = false;                   ///< leave what runs when `up` fails, to look at it
+  std::chrono::seconds patience{120};  ///< for each host to boot
+};
+
+/// One line for a person about how it goes on; may be called from several threads, one at a time.
+using Report = std::function<void(std::string_view line)>;
+
+/// A cluster: the fabric's process and a QEMU for each host, with their state folder. Each method is one command of
+/// scripts/cluster. Methods that change the cluster hold its lock; those that only look need none.
+class Cluster {
+ public:
+  Cluster(Installation installation, StateFolder folder, Report report)
+      : installation_(std::move(installation)), folder_(std::move(folder)), report_(std::move(report)) {}
+
+  [[nodiscard]] const StateFolder& folder() const { return folder_; }
+  /// Starts everything and waits for every host's agent. If that fails, or is interrupted, takes all down again.
+  Result<void> up(const UpOptions& options);
+  /// Ends every process of the cluster, and an `up` that is still at it. Nothing to do is fine.
+  Result<void> down();
+  /// Starts a host that is not running, and waits for its agent.
+  Result<void> boot(const std::string& host, std::chrono::seconds patience);
+  /// Ends a host's QEMU with SIGKILL, as a power failure would.
+  Result<void> kill(const std::string& host);
+  /// Presses the host's reset button and waits for its agent, or kills and boots it where QEMU doesn't answer.
+  Result<void> reset(const std::string& host, std::chrono::seconds patience);
+  /// Waits for a host's agent.
+  Result<void> wait(const std::string& host, std::chrono::seconds patience);
+  Result<nlohmann::json> status() const;
+  /// The agent of a host that is part of a cluster that is up.
+  Result<GuestAgent> agent(const std::string& host) const;
+  /// A connection to the host's serial console.
+  Result<Stream> console(const std::string& host) const;
+  /// QEMU's words for a host of the cluster that is up, or of `topology` if that is not empty.
+  Result<std::vector<std::string>> qemu_words(const std::string& host, const std::string& topology) const;
+  /// The fabric's answer to one line.
+  Result<nlohmann::json> fabric(std::string_view line) const;
+  /// The console's log.
+  Result<std::string> log(const std::string& host) const;
+
+ private:
+  struct Loaded {
+    State state;
+    topology::Topology topology;
+  };
+  Result<Loaded> loaded() const;
+  Result<Loaded> loaded(const std::string& host) const;
+  Result<std::filesystem::path> find_topology(const std::string& name) const;
+  Result<HostOptions> host_options(const State& state) const;
+  Result<void> prepare(State& state, const topology::Topology& topology, const std::filesystem::path& file);
+  Result<void> start_fabric(State& state);
+  Result<void> start_host(State& state, const topology::Topology& topology, const topology::Host& host);
+  Result<void> wait_hosts(const State& state, const topology::Topology& topology, std::chrono::seconds patience);
+  Result<void> wait_agent(const std::string& host, const ProcessId& process, std::chrono::seconds patience) const;
+  Result<void> start_all(State& state, const topology::Topology& topology, const std::filesystem::path& file,
+                         const UpOptions& options);
+  Result<void> end_all(const State& state) const;
+  std::string where_it_stopped(const std::string& host, const ProcessId& process, std::size_t log_begin) const;
+
+  Installation installation_;
+  StateFolder folder_;
+  Report report_;
+};
+
+}  // namespace smartio::cluster

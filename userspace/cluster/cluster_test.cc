@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+// The life of a cluster whose QEMU and fabric are small shell scripts: what is started, what is told, what is left.
+#include "cluster/cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "cluster/fake_agent.h"
+#include "cluster/interrupt.h"
+#include "cluster/scratch_folder.h"
+
+namespace smartio::cluster {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+constexpr const char* kTopology = "[cluster]\nname = \"t\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n";
+constexpr const char* kGoodFabric = "#!/bin/sh\necho fabric \"$@\"; touch fabric.ready; exec sleep 1000\n";
+/// "$1 -name HOST …": says something on its console, and goes on.
+constexpr const char* kGoodQemu = "#!/bin/sh\nshift 2\necho \"hello from $1\" > $1.console.log; exec sleep 1000\n";
+
+class ClusterTest : public ::testing::Test {
+ protected:
+  ClusterTest() {
+    for (const char* file : {"cache/tree/usr/bin/qemu-system-x86_64", "cache/guest/vmlinux", "cache/guest/initrd",
+                             "cache/guest/root.img"}) {
+      write(file, "x");
+    }
+    write("cache/guest/cmdline", "console=ttyS0\n");
+    write("t.toml", kTopology);
+    // Stands for in-tree: what it is to run is a script of the same name here.
+    program("scripts/in-tree", "#!/bin/sh\nexec \"$(dirname \"$0\")/../fake-$(basename \"$1\")\" \"$@\"\n");
+    program("fake-fabric", kGoodFabric);
+    program("fake-qemu-system-x86_64", kGoodQemu);
+    write("fabric", "x");
+  }
+  ~ClusterTest() override {
+    clear_interrupt();
+    EXPECT_TRUE(cluster().down());
+  }
+
+  void write(const std::string& name, std::string_view text) {
+    const auto file = scratch_.path() / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  void program(const std::string& name, std::string_view text) {
+    write(name, text);
+    std::filesystem::permissions(scratch_.path() / name, std::filesystem::perms::owner_all);
+  }
+  Cluster cluster() {
+    const auto& top = scratch_.path();
+    return {Installation{.top = top, .cache = top / "cache", .fabric = top / "fabric"}, folder_,
+            [this](std::string_view line) { said_ += std::string(line) + "\n"; }};
+  }
+  UpOptions options() {
+    return {.topology = (scratch_.path() / "t.toml").string(), .accel = "tcg", .append = "", .patience = 20s};
+  }
+  /// Answers for a host as soon as its QEMU has begun.
+  std::jthread agent_for(const std::string& host) {
+    return std::jthread([this, host](const std::stop_token& stop) {
+      while (!stop.stop_requested() && !std::filesystem::exists(folder_.host_file(host, "console.log"))) {
+        std::this_thread::sleep_for(1ms);
+      }
+      FakeAgent agent(folder_.host_file(host, "qga.sock"), [](const json&) { return FakeAgent::Statuses{}; });
+      while (!stop.stop_requested()) std::this_thread::sleep_for(1ms);
+    });
+  }
+  State state() { return folder_.load().value().value_or(State{}); }
+
+  ScratchFolder scratch_;
+  StateFolder folder_{scratch_.path() / "build/run/c"};
+  std::string said_;
+};
+
+TEST_F(ClusterTest, ComesUpAndGoesDown) {
+  const auto a = agent_for("a");
+  const auto b = agent_for("b");
+  Cluster one = cluster();
+  const auto up = one.up(options());
+  ASSERT_TRUE(up) << up.error().message;
+  EXPECT_THAT(said_, AllOf(HasSubstr("fabric"), HasSubstr("a  "), HasSubstr("b  "), HasSubstr("2 hosts")));
+  const State running = state();
+  ASSERT_TRUE(running.fabric);
+  EXPECT_EQ(running.hosts.size(), 2U);
+  EXPECT_TRUE(alive(*running.fabric));
+
+  const auto status = one.status();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->at("up"), true);
+  EXPECT_EQ(status->at("fabric").at("state"), "running");
+  EXPECT_EQ(status->at("hosts").at(0).at("name"), "a");
+  EXPECT_EQ(status->at("hosts").at(0).at("state"), "running");
+  EXPECT_EQ(status->at("hosts").at(1).at("pid"), running.hosts.at("b").pid);
+
+  const auto again = one.up(options());
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, AllOf(HasSubstr("is up already"), HasSubstr("scripts/cluster down")));
+  EXPECT_TRUE(alive(*running.fabric));
+
+  EXPECT_EQ(one.log("a").value(), "hello from a\n");
+  EXPECT_FALSE(one.boot("a", 1s));
+  EXPECT_TRUE(one.wait("a", 10s));
+  EXPECT_TRUE(one.agent("a"));
+  EXPECT_THAT(one.agent("nobody").error().message, HasSubstr("the hosts are a, b"));
+
+  EXPECT_TRUE(one.down());
+  EXPECT_FALSE(running.anything_alive());
+  EXPECT_EQ(one.status()->at("up"), false);
+  EXPECT_TRUE(one.down());
+  EXPECT_EQ(one.log("a").value(), "hello from a\n");
+}
+
+TEST_F(ClusterTest, AHostIsKilledAndBooted) {
+  const auto a = agent_for("a");
+  const auto b = agent_for("b");
+  Cluster one = cluster();
+  ASSERT_TRUE(one.up(options()));
+  const ProcessId before = state().hosts.at("a");
+  EXPECT_TRUE(one.kill("a"));
+  EXPECT_FALSE(alive(before));
+  EXPECT_EQ(one.status()->at("hosts").at(0).at("state"), "stopped");
+  EXPECT_EQ(one.status()->at("hosts").at(1).at("state"), "running");
+  EXPECT_THAT(one.agent("a").error().message, HasSubstr("a is not running"));
+  EXPECT_FALSE(one.kill("a"));
+  EXPECT_FALSE(one.reset("a", 1s));
+  EXPECT_TRUE(one.boot("a", 20s));
+  EXPECT_TRUE(alive(state().hosts.at("a")));
+  EXPECT_NE(state().hosts.at("a"), before);
+}
+
+TEST_F(ClusterTest, AHostWithoutAMonitorIsResetByBootingIt) {
+  const auto a = agent_for("a");
+  const auto b = agent_for("b");
+  Cluster one = cluster();
+  ASSERT_TRUE(one.up(options()));
+  const ProcessId before = state().hosts.at("a");
+  EXPECT_TRUE(one.reset("a", 20s));
+  EXPECT_THAT(said_, HasSubstr("killed and booted instead"));
+  EXPECT_FALSE(alive(before));
+}
+
+TEST_F(ClusterTest, AHostThatDoesNotBootIsNamedWithTheEndOfItsConsole) {
+  program("fake-qemu-system-x86_64",
+          "#!/bin/sh\nshift 2\n"
+          "if [ $1 = b ]; then echo 'Kernel panic - not syncing' > $1.console.log; "
+          "else echo fine > $1.console.log; fi; exec sleep 1000\n");
+  const auto a = agent_for("a");
+  Cluster one = cluster();
+  auto options = ClusterTest::options();
+  options.patience = 3s;
+  const auto up = one.up(options);
+  ASSERT_FALSE(up);
+  EXPECT_THAT(up.error().message,
+              AllOf(HasSubstr("b "), HasSubstr("the end of its console"), HasSubstr("not syncing")));
+  EXPECT_FALSE(state().anything_alive());
+  EXPECT_EQ(one.status()->at("up"), false);
+}
+
+TEST_F(ClusterTest, AQemuThatEndsAtOnceIsToldWithWhatItSaid) {
+  program("fake-qemu-system-x86_64", "#!/bin/sh\necho 'no such machine' >&2; exit 1\n");
+  const auto up = cluster().up(options());
+  ASSERT_FALSE(up);
+  EXPECT_THAT(up.error().message, AllOf(HasSubstr("a ended"), HasSubstr("no such machine"), HasSubstr("b ended")));
+}
+
+TEST_F(ClusterTest, WithKeepWhatRunsIsLeft) {
+  auto options = ClusterTest::options();
+  options.patience = 0s;
+  options.keep = true;
+  EXPECT_FALSE(cluster().up(options));
+  EXPECT_TRUE(state().anything_alive());
+}
+
+TEST_F(ClusterTest, AFabricThatEndsIsToldWithWhatItSaid) {
+  program("fake-fabric", "#!/bin/sh\necho 'bad topology' >&2; exit 1\n");
+  const auto up = cluster().up(options());
+  ASSERT_FALSE(up);
+  EXPECT_THAT(up.error().message, AllOf(HasSubstr("the fabric ended"), HasSubstr("bad topology")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.host_file("a", "qemu.log")));
+}
+
+TEST_F(ClusterTest, AnInterruptedUpLeavesNothing) {
+  catch_interrupts();
+  std::jthread interrupting([this] {
+    while (!std::filesystem::exists(folder_.host_file("b", "console.log"))) std::this_thread::sleep_for(1ms);
+    ::kill(::getpid(), SIGTERM);
+  });
+  const auto up = cluster().up(options());
+  ASSERT_FALSE(up);
+  EXPECT_EQ(up.error().message, "interrupted");
+  EXPECT_FALSE(state().anything_alive());
+}
+
+TEST_F(ClusterTest, WhatIsMissingIsNamed) {
+  auto missing = [&](const std::string& file) {
+    std::filesystem::remove(scratch_.path() / file);
+    return cluster().up(options()).error().message;
+  };
+  EXPECT_THAT(missing("fabric"), HasSubstr("make build"));
+  EXPECT_THAT(missing("cache/guest/root.img"), AllOf(HasSubstr("root.img is missing"), HasSubstr("make setup")));
+  auto options = ClusterTest::options();
+  options.topology = "nosuch";
+  EXPECT_THAT(cluster().up(options).error().message, HasSubstr("no topology \"nosuch\""));
+  write("t.toml", "[cluster]\nname = 3\n");
+  EXPECT_THAT(cluster().up(ClusterTest::options()).error().message, HasSubstr("t.toml:2: "));
+}
+
+TEST_F(ClusterTest, CommandsOfAClusterThatIsNotUpSaySo) {
+  Cluster one = cluster();
+  for (const auto& message :
+       {one.kill("a").error().message, one.boot("a", 1s).error().message, one.fabric("help").error().message,
+        one.agent("a").error().message, one.reset("a", 1s).error().message}) {
+    EXPECT_THAT(message, HasSubstr("cluster c is not up"));
+  }
+  EXPECT_THAT(one.log("a").error().message, HasSubstr("no console log"));
+}
+
+TEST_F(ClusterTest, TheOverlayIsPutBehindTheInitrd) {
+  write("build/guest-overlay.cpio", "OVERLAY");
+  const auto a = agent_for("a");
+  const auto b = agent_for("b");
+  Cluster one = cluster();
+  ASSERT_TRUE(one.up(options()));
+  const std::string initrd = read_file(folder_.file("initrd")).value();
+  EXPECT_EQ(initrd, "x" + std::string(511, '\0') + "OVERLAY");
+  EXPECT_THAT(one.qemu_words("a", "").value(), ::testing::Contains("initrd"));
+}
+
+TEST_F(ClusterTest, TheFabricIsAskedALine) {
+  const auto a = agent_for("a");
+  const auto b = agent_for("b");
+  Cluster one = cluster();
+  ASSERT_TRUE(one.up(options()));
+  EXPECT_THAT(one.fabric("help").error().message, HasSubstr("the fabric is not there"));
+
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  folder_.file("control.sock").native().copy(address.sun_path, sizeof address.sun_path - 1);
+  const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 4), 0);
+  std::string heard;
+  std::jthread server([&] {
+    for (const std::string_view answer : {"{\"ok\": false, \"error\": \"no\"}\n", "nonsense\n"}) {
+      const UniqueFd client(::accept(listener.get(), nullptr, nullptr));
+      for (char c = 0; c != '\n' && ::recv(client.get(), &c, 1, 0) == 1;) heard += c;
+      ::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    }
+  });
+  const auto answer = one.fabric("link cable0 down");
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->at("error"), "no");
+  EXPECT_THAT(one.fabric("x").error().message, HasSubstr("no JSON object"));
+  server.join();
+  EXPECT_EQ(heard, "link cable0 down\nx\n");
+  EXPECT_FALSE(one.fabric("two\nlines"));
+}
+
+}  // namespace
+}  // namespace smartio::cluster

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include "cluster/stream.h"
+#include "common/result.h"
+
+namespace smartio::cluster {
+
+/// Joins the terminal and a host's serial console until Ctrl-] or the console's end. Where standard input is no
+/// terminal the console is only followed, until it ends or the tool is interrupted.
+Result<void> join_console(const Stream& console);
+
+}  // namespace smartio::cluster

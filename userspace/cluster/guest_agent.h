@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cluster/deadline.h"
+#include "cluster/file_lock.h"
+#include "cluster/state.h"
+#include "cluster/stream.h"
+#include "common/result.h"
+
+namespace smartio::cluster {
+
+/// The QEMU guest agent of one host (see QEMU's "QEMU Guest Agent Protocol Reference"). Its socket serves one client
+/// at a time, and what a client that was killed left behind has to be skipped: so each conversation holds a lock of
+/// the state folder and begins with guest-sync-delimited. Conversations are short; a command that runs long is asked
+/// after in later ones, and others get their turn in between. Not for several threads; make one for each.
+class GuestAgent {
+ public:
+  /// `is_alive` is asked while waiting: the host's QEMU may end.
+  GuestAgent(const StateFolder& folder, std::string host, std::function<bool()> is_alive)
+      : socket_(folder.host_file(host, "qga.sock")),
+        lock_(folder.host_file(host, "qga.lock")),
+        host_(std::move(host)),
+        is_alive_(std::move(is_alive)) {}
+
+  /// One conversation with an agent that has answered.
+  class Session {
+   public:
+    /// The agent's "return" value. After an error, refusal() tells whose it was.
+    Result<nlohmann::json> call(std::string_view command, nlohmann::json arguments, Deadline deadline);
+    /// What the agent itself said to the last call that failed; empty if the connection was at fault.
+    [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+   private:
+    friend class GuestAgent;
+    Session(FileLock lock, Stream stream, std::string host)
+        : lock_(std::move(lock)), stream_(std::move(stream)), host_(std::move(host)) {}
+    Result<void> synchronise(Deadline deadline);
+
+    FileLock lock_;
+    Stream stream_;
+    std::string host_;
+    std::string refusal_;
+  };
+
+  /// Waits for the agent to answer, which it does only once the host has booted.
+  Result<Session> open(Deadline deadline);
+  [[nodiscard]] const std::string& host() const { return host_; }
+
+ private:
+  std::filesystem::path socket_;
+  std::filesystem::path lock_;
+  std::string host_;
+  std::function<bool()> is_alive_;
+};
+
+}  // namespace smartio::cluster

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cluster/installation.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <system_error>
+
+namespace smartio::cluster {
+
+namespace {
+constexpr const char* kQemu = "usr/bin/qemu-system-x86_64";
+}
+
+Result<Installation> Installation::from_environment() {
+  Installation found;
+  const char* top = std::getenv("SMARTIO_TOP");
+  if (top == nullptr) return fail("SMARTIO_TOP is not set: use scripts/cluster, which sets it");
+  found.top = top;
+  const char* cache = std::getenv("SMARTIO_CACHE");
+  found.cache = cache != nullptr ? std::filesystem::path(cache) : found.top / "build/cache";
+  const char* fabric = std::getenv("SMARTIO_FABRIC");
+  found.fabric =
+      fabric != nullptr ? std::filesystem::path(fabric) : found.top / "build/userspace/fabric/smartio-fabric";
+  return found;
+}
+
+std::vector<std::string> Installation::tree_prefix() const {
+  std::error_code error;
+  const auto inside = std::filesystem::path("/") / kQemu;
+  if (std::filesystem::equivalent(inside, cache / "tree" / kQemu, error) && !error) return {};
+  return {(top / "scripts/in-tree").string()};
+}
+
+Result<void> Installation::check(bool with_fabric) const {
+  for (const auto& file : {cache / "tree" / kQemu, kernel(), initrd(), root_image(), kernel_arguments()}) {
+    if (!std::filesystem::exists(file)) return fail(fmt::format("{} is missing: run 'make setup'", file.string()));
+  }
+  if (with_fabric && !std::filesystem::exists(fabric)) {
+    return fail(fmt::format("{} is missing: run 'make build'", fabric.string()));
+  }
+  return {};
+}
+
+}  // namespace smartio::cluster

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+
+namespace smartio::cluster {
+
+/// Where the things are that a cluster is made of: this checkout, and the cache that scripts/setup filled.
+struct Installation {
+  std::filesystem::path top;     ///< the checkout
+  std::filesystem::path cache;   ///< $SMARTIO_CACHE
+  std::filesystem::path fabric;  ///< the program smartio-fabric
+
+  /// From the environment that scripts/cluster sets: SMARTIO_TOP, SMARTIO_CACHE, SMARTIO_FABRIC.
+  static Result<Installation> from_environment();
+
+  [[nodiscard]] std::filesystem::path kernel() const { return cache / "guest/vmlinux"; }
+  [[nodiscard]] std::filesystem::path initrd() const { return cache / "guest/initrd"; }
+  [[nodiscard]] std::filesystem::path root_image() const { return cache / "guest/root.img"; }
+  [[nodiscard]] std::filesystem::path kernel_arguments() const { return cache / "guest/cmdline"; }
+  /// This checkout's own modules and test programs, a cpio archive; there only once something was built.
+  [[nodiscard]] std::filesystem::path overlay() const { return top / "build/guest-overlay.cpio"; }
+  [[nodiscard]] std::filesystem::path run_folder() const { return top / "build/run"; }
+  [[nodiscard]] std::filesystem::path topologies() const { return top / "selftests/topologies"; }
+
+  /// The words before a command that has to run inside the tree: none where this process is in it already.
+  [[nodiscard]] std::vector<std::string> tree_prefix() const;
+  /// An error that names the first thing missing and what makes it.
+  [[nodiscard]] Result<void> check(bool with_fabric) const;
+};
+
+}  // namespace smartio::cluster

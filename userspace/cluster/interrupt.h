@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+namespace smartio::cluster {
+
+/// ^C, SIGTERM and SIGHUP as a question that every wait of this tool asks, so that an interrupted `up` takes down
+/// what it started. Signal handlers are the process's: call catch_interrupts() once, before any thread is made.
+void catch_interrupts();
+/// The signal that came, or 0.
+int interrupted();
+/// For the cleaning up after an interrupt: it may wait again, until the next interrupt.
+void clear_interrupt();
+
+}  // namespace smartio::cluster

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cluster/qemu_args.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace smartio::cluster {
+
+namespace {
+
+using topology::Endpoint;
+
+// Places on pcie.0: 0x1f is q35's own, 1 is left free.
+constexpr unsigned kDiskSlot = 2;
+constexpr unsigned kNetworkSlot = 3;
+constexpr unsigned kSerialSlot = 4;
+constexpr unsigned kFirstPortSlot = 8;
+// Chassis numbers of downstream ports; those of root ports begin at 1.
+constexpr unsigned kFirstSwitchChassis = 64;
+
+std::size_t number_of(const topology::Topology& topology, std::string_view host) {
+  const auto found = std::ranges::find(topology.hosts, host, &topology::Host::name);
+  return static_cast<std::size_t>(found - topology.hosts.begin()) + 1;
+}
+
+std::string kernel_arguments(const topology::Topology& topology, const topology::Host& host,
+                             const HostOptions& options) {
+  std::string hosts;
+  for (const topology::Host& other : topology.hosts) {
+    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", other.name, address_of(topology, other.name));
+  }
+  return fmt::format("{} intel_iommu={} smartio.host={} smartio.ip={}/24 smartio.hosts={}", options.kernel_arguments,
+                     host.iommu == topology::Iommu::intel ? "on" : "off", host.name, address_of(topology, host.name),
+                     hosts);
+}
+
+/// A chardev that listens on a socket of the state folder.
+std::string listening(std::string_view id, std::string_view host, std::string_view more) {
+  return fmt::format("socket,id={0},path={1}.{0}.sock,server=on,wait=off{2}", id, host, more);
+}
+
+class Arguments {
+ public:
+  template <typename... Words>
+  void add(Words&&... words) {
+    (words_.emplace_back(std::forward<Words>(words)), ...);
+  }
+  void device(std::string text) { add("-device", std::move(text)); }
+  std::vector<std::string> take() { return std::move(words_); }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+void add_endpoint(Arguments& arguments, const Endpoint& endpoint, unsigned port) {
+  arguments.device(fmt::format("pcie-root-port,id=rp{0},bus=pcie.0,addr={1:#x},chassis={2},slot={2}", port,
+                               kFirstPortSlot + port, port + 1));
+  std::string bus = fmt::format("rp{}", port);
+  if (endpoint.kind == Endpoint::Kind::ntb_secondary) {
+    arguments.device(fmt::format("x3130-upstream,id=up{0},bus=rp{0}", port));
+    arguments.device(fmt::format("xio3130-downstream,id=dn{0},bus=up{0},chassis={1},slot={2}", port,
+                                 kFirstSwitchChassis + port, port + 1));
+    bus = fmt::format("dn{}", port);
+  }
+  const nlohmann::ordered_json device = {{"driver", "vfio-user-pci"},
+                                         {"id", endpoint.name},
+                                         {"bus", bus},
+                                         {"socket", {{"type", "unix"}, {"path", endpoint.socket}}}};
+  arguments.device(device.dump());
+}
+
+}  // namespace
+
+std::string address_of(const topology::Topology& topology, std::string_view host) {
+  return fmt::format("10.77.0.{}", number_of(topology, host));
+}
+
+std::vector<std::string> qemu_arguments(const topology::Topology& topology, const topology::Host& host,
+                                        const Installation& installation, const HostOptions& options) {
+  Arguments arguments;
+  const std::string memory = topology::format_size(host.memory);
+  arguments.add("qemu-system-x86_64", "-name", host.name, "-nodefaults", "-no-user-config", "-display", "none");
+  arguments.add("-accel", options.accel, "-cpu", "max", "-smp", fmt::format("{}", host.cpus));
+  // Shared, so that the fabric's DMA is a copy in memory.
+  arguments.add("-machine", "q35,memory-backend=memory", "-m", memory);
+  arguments.add("-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory));
+  // Before all other devices: those that come first are not behind it.
+  if (host.iommu == topology::Iommu::intel) arguments.device("intel-iommu,intremap=on,caching-mode=on");
+
+  arguments.add("-kernel", installation.kernel().string(), "-initrd", options.initrd);
+  arguments.add("-append", kernel_arguments(topology, host, options));
+  arguments.add("-blockdev", fmt::format("driver=file,node-name=root,filename={},read-only=on,locking=off",
+                                         installation.root_image().string()));
+  arguments.device(fmt::format("virtio-blk-pci,bus=pcie.0,addr={:#x},drive=root,serial=root", kDiskSlot));
+
+  const std::string network =
+      options.with_fabric ? fmt::format("stream,id=lan,server=off,addr.type=unix,addr.path={}.lan.sock", host.name)
+                          : "hubport,id=lan,hubid=0";
+  arguments.add("-netdev", network);
+  arguments.device(fmt::format("virtio-net-pci,bus=pcie.0,addr={:#x},netdev=lan,mac=52:54:00:77:00:{:02x},romfile=",
+                               kNetworkSlot, number_of(topology, host.name)));
+
+  arguments.device(fmt::format("virtio-serial-pci,bus=pcie.0,addr={:#x}", kSerialSlot));
+  arguments.add("-chardev", listening("qga", host.name, ""));
+  arguments.device("virtserialport,chardev=qga,name=org.qemu.guest_agent.0");
+  // Files go through a port of their own: the agent takes seconds for a MiB.
+  arguments.add("-chardev", listening("data", host.name, ""));
+  arguments.device("virtserialport,chardev=data,name=org.smartio.data");
+  arguments.add("-chardev",
+                listening("console", host.name, fmt::format(",logfile={}.console.log,logappend=on", host.name)));
+  arguments.add("-serial", "chardev:console");
+  arguments.add("-chardev", listening("qmp", host.name, ""), "-object", "monitor-qmp,id=monitor,chardev=qmp");
+
+  if (options.with_fabric) {
+    unsigned port = 0;
+    for (const Endpoint& endpoint : topology::endpoints(topology)) {
+      if (endpoint.host == host.name) add_endpoint(arguments, endpoint, port++);
+    }
+  }
+  return arguments.take();
+}
+
+std::string shell_quoted(const std::vector<std::string>& words) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (char c : word) {
+      if (c == '\'') {
+        line += "'\\''";
+      } else {
+        line += c;
+      }
+    }
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace smartio::cluster

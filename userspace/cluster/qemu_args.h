@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/installation.h"
+#include "fabric/topology/topology.h"
+
+namespace smartio::cluster {
+
+/// What a host's QEMU is told besides the topology.
+struct HostOptions {
+  std::string accel = "tcg,thread=multi,tb-size=128";  ///< QEMU's -accel
+  std::string kernel_arguments;                        ///< those that all hosts have
+  std::string initrd;                                  ///< path
+  bool with_fabric = true;                             ///< false: no devices of the fabric and no LAN
+};
+
+/// QEMU's command line for one host, to be run in the state folder. A pure function: the same input, the same words.
+/// Each endpoint is behind a root port of its own, the secondary side of an NTB behind a switch too, as on AMD's
+/// boards.
+std::vector<std::string> qemu_arguments(const topology::Topology& topology, const topology::Host& host,
+                                        const Installation& installation, const HostOptions& options);
+
+/// The address of a host on the cluster's LAN, without the prefix length: 10.77.0.1 for the first one.
+std::string address_of(const topology::Topology& topology, std::string_view host);
+
+/// The words as a person could paste them into a shell.
+std::string shell_quoted(const std::vector<std::string>& words);
+
+}  // namespace smartio::cluster

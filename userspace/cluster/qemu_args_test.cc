@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cluster/qemu_args.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace smartio::cluster {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const Installation kInstallation{.top = "/top", .cache = "/cache", .fabric = "/fabric"};
+
+topology::Topology ours(const std::string& name) {
+  return topology::load(std::filesystem::path(SMARTIO_TOPOLOGIES) / (name + ".toml")).value();
+}
+
+std::vector<std::string> arguments(const topology::Topology& topology, std::size_t host, bool with_fabric = true) {
+  return qemu_arguments(topology, topology.hosts.at(host), kInstallation,
+                        {.kernel_arguments = "console=ttyS0", .initrd = "initrd", .with_fabric = with_fabric});
+}
+
+/// The values of all options of this name, in order.
+std::vector<std::string> values(const std::vector<std::string>& words, std::string_view option) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] == option) found.push_back(words[i + 1]);
+  }
+  return found;
+}
+
+constexpr const char* kDisk = "virtio-blk-pci,bus=pcie.0,addr=0x2,drive=root,serial=root";
+constexpr const char* kSerial = "virtio-serial-pci,bus=pcie.0,addr=0x4";
+constexpr const char* kAgent = "virtserialport,chardev=qga,name=org.qemu.guest_agent.0";
+constexpr const char* kData = "virtserialport,chardev=data,name=org.smartio.data";
+
+TEST(QemuArguments, OfTheLenderOfAPair) {
+  const auto words = arguments(ours("pair"), 0);
+  EXPECT_EQ(words[0], "qemu-system-x86_64");
+  EXPECT_THAT(values(words, "-machine"), ElementsAre("q35,memory-backend=memory"));
+  EXPECT_THAT(values(words, "-object"),
+              ElementsAre("memory-backend-memfd,id=memory,size=512M,share=on", "monitor-qmp,id=monitor,chardev=qmp"));
+  EXPECT_THAT(values(words, "-m"), ElementsAre("512M"));
+  EXPECT_THAT(values(words, "-smp"), ElementsAre("2"));
+  EXPECT_THAT(values(words, "-accel"), ElementsAre("tcg,thread=multi,tb-size=128"));
+  EXPECT_THAT(values(words, "-kernel"), ElementsAre("/cache/guest/vmlinux"));
+  EXPECT_THAT(values(words, "-initrd"), ElementsAre("initrd"));
+  EXPECT_THAT(values(words, "-append"),
+              ElementsAre("console=ttyS0 intel_iommu=off smartio.host=lender smartio.ip=10.77.0.1/24 "
+                          "smartio.hosts=lender:10.77.0.1,borrower:10.77.0.2"));
+  EXPECT_THAT(values(words, "-blockdev"),
+              ElementsAre("driver=file,node-name=root,filename=/cache/guest/root.img,read-only=on,locking=off"));
+  EXPECT_THAT(values(words, "-netdev"),
+              ElementsAre("stream,id=lan,server=off,addr.type=unix,addr.path=lender.lan.sock"));
+  EXPECT_THAT(values(words, "-chardev"),
+              ElementsAre("socket,id=qga,path=lender.qga.sock,server=on,wait=off",
+                          "socket,id=data,path=lender.data.sock,server=on,wait=off",
+                          "socket,id=console,path=lender.console.sock,server=on,wait=off,logfile=lender.console.log,"
+                          "logappend=on",
+                          "socket,id=qmp,path=lender.qmp.sock,server=on,wait=off"));
+  EXPECT_THAT(
+      values(words, "-device"),
+      ElementsAre(
+          kDisk, "virtio-net-pci,bus=pcie.0,addr=0x3,netdev=lan,mac=52:54:00:77:00:01,romfile=", kSerial, kAgent, kData,
+          "pcie-root-port,id=rp0,bus=pcie.0,addr=0x8,chassis=1,slot=1",
+          R"({"driver":"vfio-user-pci","id":"ntb0","bus":"rp0","socket":{"type":"unix","path":"lender.ntb0.sock"}})",
+          "pcie-root-port,id=rp1,bus=pcie.0,addr=0x9,chassis=2,slot=2",
+          R"({"driver":"vfio-user-pci","id":"drive0","bus":"rp1","socket":{"type":"unix","path":"lender.drive0.sock"}})"));
+}
+
+TEST(QemuArguments, OfTheBorrowerOfAPair) {
+  const auto words = arguments(ours("pair"), 1);
+  EXPECT_THAT(values(words, "-append").at(0), HasSubstr(" intel_iommu=on smartio.host=borrower "));
+  EXPECT_THAT(
+      values(words, "-device"),
+      ElementsAre(
+          "intel-iommu,intremap=on,caching-mode=on", kDisk,
+          "virtio-net-pci,bus=pcie.0,addr=0x3,netdev=lan,mac=52:54:00:77:00:02,romfile=", kSerial, kAgent, kData,
+          "pcie-root-port,id=rp0,bus=pcie.0,addr=0x8,chassis=1,slot=1", "x3130-upstream,id=up0,bus=rp0",
+          "xio3130-downstream,id=dn0,bus=up0,chassis=64,slot=1",
+          R"({"driver":"vfio-user-pci","id":"ntb0","bus":"dn0","socket":{"type":"unix","path":"borrower.ntb0.sock"}})"));
+}
+
+TEST(QemuArguments, EveryTopologyGivesEveryEndpointOnePlaceOfItsOwn) {
+  for (const auto& entry : std::filesystem::directory_iterator(SMARTIO_TOPOLOGIES)) {
+    if (entry.path().extension() != ".toml") continue;
+    const auto topology = topology::load(entry.path()).value();
+    for (std::size_t i = 0; i < topology.hosts.size(); ++i) {
+      const auto devices = values(arguments(topology, i), "-device");
+      EXPECT_EQ(devices[0].starts_with("intel-iommu"), topology.hosts[i].iommu == topology::Iommu::intel);
+      for (const auto& endpoint : topology::endpoints(topology)) {
+        const auto count = std::ranges::count_if(
+            devices, [&](const std::string& device) { return device.contains('"' + endpoint.socket + '"'); });
+        EXPECT_EQ(count, endpoint.host == topology.hosts[i].name ? 1 : 0) << entry.path() << " " << endpoint.socket;
+      }
+      auto sorted = devices;
+      std::ranges::sort(sorted);
+      EXPECT_EQ(std::ranges::adjacent_find(sorted), sorted.end()) << entry.path();
+    }
+  }
+}
+
+TEST(QemuArguments, WithoutTheFabricAHostHasNothingOfIt) {
+  const auto words = arguments(ours("pair"), 0, false);
+  EXPECT_THAT(words, Not(Contains(HasSubstr("vfio-user"))));
+  EXPECT_THAT(words, Not(Contains(HasSubstr("root-port"))));
+  EXPECT_THAT(values(words, "-netdev"), ElementsAre("hubport,id=lan,hubid=0"));
+}
+
+TEST(QemuArguments, AHostWithoutDevicesHasNoPorts) {
+  const auto topology = topology::parse("[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\n", "f").value();
+  EXPECT_THAT(arguments(topology, 0), Not(Contains(HasSubstr("root-port"))));
+}
+
+TEST(ShellQuoted, CanBePasted) {
+  EXPECT_EQ(shell_quoted({"a", "b=c,d", "/x/y.z"}), "a b=c,d /x/y.z");
+  EXPECT_EQ(shell_quoted({"a b", "", "it's", "{\"x\":1}"}), R"('a b' '' 'it'\''s' '{"x":1}')");
+  EXPECT_THAT(shell_quoted({}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace smartio::cluster

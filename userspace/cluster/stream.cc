@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cluster/stream.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "cluster/interrupt.h"
+
+namespace smartio::cluster {
+
+Stream::Stream(UniqueFd fd) : fd_(std::move(fd)) {
+  ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
+}
+
+Result<Stream> Stream::connect(const std::filesystem::path& socket) {
+  const std::filesystem::path folder = socket.parent_path();
+  const UniqueFd directory(::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return fail(fmt::format("{}: {}", folder.string(), std::strerror(errno)));
+  const std::string name = fmt::format("/proc/self/fd/{}/{}", directory.get(), socket.filename().string());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.size() >= sizeof address.sun_path) return fail(fmt::format("{}: the name is too long", socket.string()));
+  std::ranges::copy(name, address.sun_path);
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return fail(fmt::format("{}: {}", socket.filename().string(), std::strerror(errno)));
+  }
+  return Stream(std::move(fd));
+}
+
+Result<void> Stream::wait(short events, Deadline deadline) const {
+  for (;;) {
+    pollfd ready{.fd = fd_.get(), .events = events, .revents = 0};
+    const int count = ::poll(&ready, 1, deadline.poll_ms());
+    if (count > 0) return {};
+    if (interrupted() != 0) return fail("interrupted");
+    if (deadline.passed()) return fail("no answer in time");
+    if (count < 0 && errno != EINTR) return fail(fmt::format("poll: {}", std::strerror(errno)));
+  }
+}
+
+Result<void> Stream::send(std::string_view bytes, Deadline deadline) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN) {
+      if (auto ready = wait(POLLOUT, deadline); !ready) return ready;
+    } else if (errno != EINTR) {
+      return fail(fmt::format("the connection ended: {}", std::strerror(errno)));
+    }
+  }
+  return {};
+}
+
+Result<std::string> Stream::read_to(char end, Deadline deadline, std::size_t limit) {
+  constexpr std::size_t kPiece = 256ULL << 10;
+  std::size_t searched = 0;
+  for (;;) {
+    if (const std::size_t at = received_.find(end, searched); at != std::string::npos) {
+      std::string piece = received_.substr(0, at);
+      received_.erase(0, at + 1);
+      return piece;
+    }
+    searched = received_.size();
+    if (searched > limit) return fail(fmt::format("the answer is longer than {} bytes", limit));
+    ssize_t got = 0;
+    received_.resize_and_overwrite(searched + kPiece, [&](char* data, std::size_t) {
+      got = ::recv(fd_.get(), data + searched, kPiece, 0);
+      return searched + static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    });
+    if (got == 0) return fail("the connection ended");
+    if (got < 0 && errno == EAGAIN) {
+      if (auto ready = wait(POLLIN, deadline); !ready) return std::unexpected(ready.error());
+    } else if (got < 0 && errno != EINTR) {
+      return fail(fmt::format("the connection ended: {}", std::strerror(errno)));
+    }
+  }
+}
+
+}  // namespace smartio::cluster

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "cluster/deadline.h"
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace smartio::cluster {
+
+/// A connection to a unix socket of the state folder, read by pieces that end with a known byte. Every call has
+/// a deadline, and ends early when the tool is interrupted. Not for several threads.
+class Stream {
+ public:
+  /// `socket` may lie deeper than the 108 bytes that a socket's address holds.
+  static Result<Stream> connect(const std::filesystem::path& socket);
+  /// Takes over a connected socket.
+  explicit Stream(UniqueFd fd);
+
+  Result<void> send(std::string_view bytes, Deadline deadline);
+  /// The bytes up to `end`, without it; what came behind it is kept for the next call. An answer longer than
+  /// `limit` is an error.
+  Result<std::string> read_to(char end, Deadline deadline, std::size_t limit = kLongestAnswer);
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+  /// 16 MiB of output and of error output, in base64, in one line, with room for the rest.
+  static constexpr std::size_t kLongestAnswer = 48ULL << 20;
+
+ private:
+  Result<void> wait(short events, Deadline deadline) const;
+
+  UniqueFd fd_;
+  std::string received_;
+};
+
+}  // namespace smartio::cluster
