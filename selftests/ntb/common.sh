@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# For tests of the first link between `lender` and `borrower`: which PCI functions, and stock drivers in known states.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+pair=(lender borrower)
+link=$(fabric link list | jq -r '.links[0].name')
+
+ntb_device() { on "$1" bash -c 'ls /sys/bus/ntb/devices | head -1'; }
+
+# Every NTB client away from both hosts, the hardware driver loaded on both. A client that goes disables the link, and
+# then ntb_hw_amd hears no event until another one enables it: so it is loaded anew behind a client.
+ntb_clean() {
+	local host
+	for host in "${pair[@]}"; do
+		sh_on "$host" 'clients=
+			for m in ntb_netdev ntb_transport ntb_pingpong ntb_perf; do
+				if [ -d /sys/module/$m ]; then clients=1; modprobe -r $m; fi
+			done
+			if [ "$clients" ]; then modprobe -r ntb_hw_amd; fi
+			modprobe ntb_hw_amd'
+	done
+}
+
+# What the hardware driver says of its link: Up or Down.
+link_state() {
+	sh_on "$1" 'awk -F"\t" "/Link Status -/ { print \$NF }" /sys/kernel/debug/ntb_hw_amd/*/info'
+}
+both_links() { [ "$(link_state lender)" = "$1" ] && [ "$(link_state borrower)" = "$1" ]; }
+until_links() { until_true "${2:-20}" "both drivers to see the link $1" both_links "$1"; }
+link_is() { [ "$(link_state "$1")" = "$2" ]; }
+
+# ntb_perf is loaded with max_mw_size=1048576: it says on both hosts that it does as it is told.
+perf_says() {
+	local host
+	for host in "${pair[@]}"; do log_may "$host" 'ntb_perf .* Peer 0 outbuf reduced to 0x0000000000100000'; done
+}
+
+# The kernel's ntb_test.sh works on the borrower by ssh: the server there, and one connection, which carries all.
+ssh_to_borrower() {
+	sh_on borrower 'mkdir -p /run/sshd; [ -s /run/sshd.pid ] || /usr/sbin/sshd'
+	until_true 30 "ssh from the lender to the borrower" sh_on lender 'ssh -fN borrower < /dev/null > /dev/null 2>&1'
+}
+
+# The ball of ntb_pingpong on a host: how often it came, whether it does.
+count() { sh_on "$1" 'cat /sys/kernel/debug/ntb_pingpong/*/count'; }
+grows() { local before; before=$(count "$1"); sleep 0.3; [ "$(count "$1")" -gt "$before" ]; }
+stands() { ! grows "$1"; }

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0
+# Which test runs on which cluster (see on_cluster in CMakeLists.txt).
+set(NVME nvme/probe nvme/fio-verify nvme/poll-queues nvme/discard-zeroes nvme/passthrough nvme/nvme-cli
+  nvme/namespaces nvme/filesystem nvme/media-error nvme/reset-under-load nvme/timeouts nvme/flush-fua-power)
+set(NTB ntb/link ntb/pingpong ntb/silent ntb/perf ntb/netdev ntb/kselftest ntb/kselftest-tool)
+set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/removed-ntb)
+set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped
+  p2p/pulled-cable p2p/reload)
+
+on_cluster(noiommu pair-noiommu ${NVME} ${NTB} ${FAULTS})
+on_cluster(iommu pair-iommu ${NVME} ${NTB} ${FAULTS})
+on_cluster(dual pair-dual ntb/two-links)
+on_cluster(star star ${P2P} cluster/tool cluster/side-by-side)
