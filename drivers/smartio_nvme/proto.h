@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a client (smartio_nvme) and the manager (smartio_nvme_mgr) say to each
+ * other: requests and replies by smartio_call(), notifications by
+ * smartio_session_notify(). All little endian. Whoever receives one checks
+ * every field of it (proto_check.c, which user space fuzzes too).
+ */
+#ifndef _SMARTIO_NVME_PROTO_H
+#define _SMARTIO_NVME_PROTO_H
+
+#include <linux/types.h>
+
+#define SNVME_SERVICE		"nvme"
+#define SNVME_VERSION		1
+
+/* Data of an admin command, at most. */
+#define SNVME_ADMIN_DATA_MAX	(64 * 1024)
+
+/**
+ * enum snvme_op - first field of every request
+ * @SNVME_ATTACH: first of a session; snvme_attach_req, snvme_attach_reply
+ * @SNVME_CREATE: one I/O queue pair; snvme_create_req, snvme_create_reply
+ * @SNVME_DELETE: one I/O queue pair; snvme_delete_req, no reply body
+ * @SNVME_ADMIN: an admin command; snvme_admin_req + data, snvme_admin_reply
+ *	+ data
+ * @SNVME_ABORT: ask for the abort of a command of one's own queue pair:
+ *	snvme_abort_req, no reply body. Best effort.
+ */
+enum snvme_op {
+	SNVME_ATTACH = 1,
+	SNVME_CREATE = 2,
+	SNVME_DELETE = 3,
+	SNVME_ADMIN = 4,
+	SNVME_ABORT = 5,
+};
+
+struct snvme_attach_req {
+	__le16 op;
+	__le16 version;
+	__le32 rsvd;
+} __packed;
+
+/**
+ * struct snvme_attach_reply - what the client's virtual controller looks like
+ * @version: SNVME_VERSION of the manager
+ * @cntlid: of this virtual controller
+ * @queue_pairs: how many the session may create now (quota, and what is left)
+ * @max_entries: largest queue, in entries
+ * @cap: the CAP register to show (NVMe base 3.1.1), already masked
+ * @vs: the VS register
+ * @max_bytes: largest transfer of one I/O command, a multiple of 4096
+ * @sgls: the SGLS field of Identify Controller: what the data pointer may be
+ * @db_offset: of the doorbells in BAR 0: SQ n's is at db_offset + 2n *
+ *	db_stride, CQ n's at db_offset + (2n + 1) * db_stride
+ * @db_stride: bytes
+ * @cmb_bytes: memory of the controller left for submission queues, 0: none
+ * @incarnation: changes whenever all queues are gone
+ * @quirks: NVME_QUIRK_* that the client must apply too
+ * @subnqn: NVM subsystem name, the same for all clients, NUL-terminated
+ */
+struct snvme_attach_reply {
+	__le16 version;
+	__le16 cntlid;
+	__le16 queue_pairs;
+	__le16 max_entries;
+	__le64 cap;
+	__le32 vs;
+	__le32 max_bytes;
+	__le32 sgls;
+	__le32 db_offset;
+	__le32 db_stride;
+	__le32 cmb_bytes;
+	__le64 incarnation;
+	__le64 quirks;
+	char subnqn[224];
+} __packed;
+
+/* Where the submission queue is. */
+enum snvme_placement {
+	SNVME_SQ_SEGMENT = 0,	/* a segment beside the controller: sq_handle, sq_addr is the offset in it */
+	SNVME_SQ_BORROWER = 1,	/* memory of the client: sq_addr is its dma_addr_t */
+	SNVME_SQ_CMB = 2,	/* the controller's memory buffer; the reply says where */
+};
+
+#define SNVME_CREATE_IRQ	0x1	/* else the queue is polled */
+
+struct snvme_create_req {
+	__le16 op;
+	__le16 entries;
+	__le16 placement;
+	__le16 flags;
+	__le32 sq_handle;
+	__le32 irq_data;
+	__le64 sq_addr;
+	__le64 cq_addr;		/* dma_addr_t of the client's memory */
+	__le64 irq_addr;	/* as in struct smartio_irq */
+} __packed;
+
+/**
+ * struct snvme_create_reply
+ * @qid: of both queues; the doorbell page of the queue is mapped with
+ *	smartio_map_bar(sdev, 0, db_page, ...)
+ * @vector: of the device; for people
+ * @cmb_bar: where the SQ is, if it is in the CMB
+ * @cmb_offset: in that BAR
+ */
+struct snvme_create_reply {
+	__le16 qid;
+	__le16 vector;
+	__le32 cmb_bar;
+	__le64 cmb_offset;
+} __packed;
+
+struct snvme_delete_req {
+	__le16 op;
+	__le16 qid;
+	__le32 rsvd;
+} __packed;
+
+struct snvme_abort_req {
+	__le16 op;
+	__le16 qid;
+	__le16 cid;
+	__le16 rsvd;
+} __packed;
+
+#define SNVME_ADMIN_WRITE	0x1	/* data goes to the controller, and follows the request */
+
+/**
+ * struct snvme_admin_req - an admin command of a client
+ * @sqe: the command; its data and metadata pointers count for nothing
+ * @data_len: bytes of data in either direction, at most SNVME_ADMIN_DATA_MAX
+ */
+struct snvme_admin_req {
+	__le16 op;
+	__le16 flags;
+	__le32 data_len;
+	__u8 sqe[64];
+	__u8 data[];
+} __packed;
+
+/**
+ * struct snvme_admin_reply
+ * @status: NVMe status without the phase bit, as in nvme_req(rq)->status
+ * @data_len: bytes of data that follow
+ */
+struct snvme_admin_reply {
+	__le16 status;
+	__le16 rsvd;
+	__le32 data_len;
+	__le64 result;
+	__u8 data[];
+} __packed;
+
+/**
+ * enum snvme_note - first field of every notification
+ * @SNVME_NOTE_EVENT: snvme_event_note: an asynchronous event (NVMe base 5.2.2)
+ *	for this virtual controller, if it has a request for one out
+ */
+enum snvme_note {
+	SNVME_NOTE_EVENT = 1,
+};
+
+struct snvme_event_note {
+	__le16 note;
+	__le16 rsvd;
+	__le32 result;		/* dword 0 of the completion */
+} __packed;
+
+#endif /* _SMARTIO_NVME_PROTO_H */

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * smartio: devices of one host used by other hosts of a PCIe cluster, over
+ * non-transparent bridges.
+ *
+ * This is what a device driver sees of it. Drivers come in two halves:
+ *
+ *   - the lender's half owns the real device. It lends it (smartio_lend()) and
+ *     answers what borrowers ask (struct smartio_lender_ops); each borrower is
+ *     a struct smartio_session.
+ *   - the borrower's half is a driver on the bus "smartio"
+ *     (struct smartio_driver). A struct smartio_device is one way to one lent
+ *     device: over one link, or, on the lender itself, the local way. Two links
+ *     to a lender give two of them for one device.
+ *
+ * Three kinds of addresses:
+ *
+ *   dma_addr_t	what the DMA API gave for smartio_dma_device(): where devices
+ *		in *this* host's own PCIe domain find its memory
+ *   device address
+ *		what the lent device itself has to use (u64), in its own domain
+ *   __iomem	what this host's CPUs use to reach the device's registers or
+ *		memory beside it: posted writes; don't read through it
+ */
+#ifndef _LINUX_SMARTIO_H
+#define _LINUX_SMARTIO_H
+
+#include <linux/device.h>
+#include <linux/interrupt.h>
+#include <linux/types.h>
+#include <linux/uuid.h>
+
+struct pci_dev;
+struct seq_file;
+
+/* Bytes of a request, a reply or a notification between the two halves. */
+#define SMARTIO_MESSAGE_MAX	(66 * 1024)
+#define SMARTIO_NAME_LEN	64
+#define SMARTIO_SERVICE_LEN	16
+
+/* ---- the borrower's half ---- */
+
+/**
+ * enum smartio_event - what happens to a way to a device
+ * @SMARTIO_LOST: the session, if there was one, is over: the link went down,
+ *	fell silent, or the lender ended the session. When this arrives because
+ *	of the link, its inbound window is closed already and read back: nothing
+ *	from the other side lands in this host's memory any more. When the
+ *	lender ended it, the device may still be working on what it was given.
+ *	Calls that wait return -ENOLINK.
+ * @SMARTIO_READY: the lender offers the device (again): smartio_open() is worth
+ *	an attempt. May come more than once.
+ */
+enum smartio_event {
+	SMARTIO_LOST,
+	SMARTIO_READY,
+};
+
+/**
+ * struct smartio_device - one way to one lent device
+ * @dev: on the bus "smartio"; named HOST-PCIADDRESS-LINK
+ * @service: what the lender's half is called, e.g. "nvme"; drivers match on it
+ * @host: the lender
+ * @host_name: the lender's name, for people
+ * @pci_name: the device's PCI address in the lender, e.g. "0000:01:00.0"
+ * @link_name: the link, e.g. "ntb0"; "local" on the lender
+ * @local: whether this is the lender's own way
+ * @dma_offset: to be added to a dma_addr_t of smartio_dma_device() to get the
+ *	device address; valid while a session is open
+ *
+ * All but @dma_offset is constant. It goes away when the lender takes the
+ * device back or the link's NTB is removed, not when the link is down.
+ */
+struct smartio_device {
+	struct device dev;
+	char service[SMARTIO_SERVICE_LEN];
+	uuid_t host;
+	char host_name[SMARTIO_NAME_LEN];
+	char pci_name[32];
+	char link_name[32];
+	bool local;
+	u64 dma_offset;
+};
+
+#define to_smartio_device(d) container_of_const(d, struct smartio_device, dev)
+
+/**
+ * struct smartio_driver - the borrower's half
+ * @driver: its name and module; bus and the rest are filled in
+ * @service: which devices it drives
+ * @probe: a way to a device is there (the link is not necessarily up). May sleep.
+ * @remove: it goes away. When it returns, nothing of it is in use. May sleep. A
+ *	session that is still open then is closed.
+ * @event: see enum smartio_event. Process context, one at a time for a device,
+ *	not before probe returned nor after remove began; must not wait for a
+ *	reply of the lender (queue work for that).
+ * @notify: a message of the lender's half, in the order sent. Same context.
+ */
+struct smartio_driver {
+	struct device_driver driver;
+	const char *service;
+	int (*probe)(struct smartio_device *sdev);
+	void (*remove)(struct smartio_device *sdev);
+	void (*event)(struct smartio_device *sdev, enum smartio_event event);
+	void (*notify)(struct smartio_device *sdev, const void *message,
+		       size_t size);
+};
+
+int smartio_register_driver(struct smartio_driver *driver);
+void smartio_unregister_driver(struct smartio_driver *driver);
+
+/*
+ * Sessions. smartio_open() begins one. It returns only after the lender has
+ * ended whatever session this host had on the device over this link before:
+ * then the device touches nothing of that session any more.
+ */
+int smartio_open(struct smartio_device *sdev);
+void smartio_close(struct smartio_device *sdev);
+bool smartio_link_up(struct smartio_device *sdev);
+u64 smartio_session_id(struct smartio_device *sdev);
+int smartio_call(struct smartio_device *sdev, const void *request, size_t size,
+		 void *reply, size_t *reply_size, unsigned int timeout_ms);
+
+/* Memory of this host that the device reaches. */
+struct device *smartio_dma_device(struct smartio_device *sdev);
+bool smartio_dma_scattered(struct smartio_device *sdev);
+void *smartio_dma_alloc(struct smartio_device *sdev, size_t size,
+			dma_addr_t *addr, gfp_t gfp);
+void smartio_dma_free(struct smartio_device *sdev, size_t size, void *cpu,
+		      dma_addr_t addr);
+
+/**
+ * smartio_to_device() - the device address of memory of this host
+ * @sdev: the way, with a session open
+ * @addr: from the DMA API for smartio_dma_device(), or smartio_dma_alloc()
+ *
+ * Context: any.
+ */
+static inline u64 smartio_to_device(const struct smartio_device *sdev,
+				    dma_addr_t addr)
+{
+	return addr + sdev->dma_offset;
+}
+
+/**
+ * enum smartio_hint - who uses a segment; says where it is placed
+ * @SMARTIO_DEVICE_READS: written by this CPU, read by the device: beside the
+ *	device
+ * @SMARTIO_DEVICE_WRITES: written by the device, read by this CPU: here
+ */
+enum smartio_hint {
+	SMARTIO_DEVICE_READS,
+	SMARTIO_DEVICE_WRITES,
+};
+
+/**
+ * struct smartio_segment - memory shared with the device
+ * @io: where this CPU writes it, if it is beside the device and remote (write
+ *	combining: wmb() orders), else NULL
+ * @cpu: where this CPU reads and writes it, if it is memory of this host
+ * @device_addr: where the device finds it
+ * @size: bytes
+ * @handle: what the lender's half knows it by (smartio_session_segment()); 0 if
+ *	it is in this host's memory and the way is not local
+ */
+struct smartio_segment {
+	void __iomem *io;
+	void *cpu;
+	u64 device_addr;
+	size_t size;
+	u32 handle;
+	/* private: */
+	dma_addr_t dma;
+};
+
+int smartio_segment_alloc(struct smartio_device *sdev, size_t size,
+			  enum smartio_hint hint,
+			  struct smartio_segment *segment);
+void smartio_segment_free(struct smartio_device *sdev,
+			  struct smartio_segment *segment);
+
+/* Registers of the device, and memory on it. */
+void __iomem *smartio_map_bar(struct smartio_device *sdev, unsigned int bar,
+			      u64 offset, size_t size, bool write_combining);
+void smartio_unmap_bar(struct smartio_device *sdev, void __iomem *io);
+
+/**
+ * struct smartio_irq - an interrupt that the device itself sends to this host
+ * @virq: Linux interrupt number
+ * @addr: address of the message, a dma_addr_t of this host; for the local way
+ *	the number of the device's vector
+ * @data: its data; for the local way 0
+ *
+ * What smartio_irq_alloc() gave, and what the lender's half needs for
+ * smartio_session_set_irq().
+ */
+struct smartio_irq {
+	unsigned int virq;
+	u64 addr;
+	u32 data;
+	/* private: */
+	struct list_head entry;
+	irq_handler_t handler;
+	void *context;
+	int index;
+	int kind;
+};
+
+int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
+		      irq_handler_t handler, const char *name, void *context,
+		      struct smartio_irq *irq);
+void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq);
+
+/* ---- the lender's half ---- */
+
+struct smartio_lent;
+
+/**
+ * struct smartio_session - one borrower of one lent device
+ * @lent: the device
+ * @id: never used twice for a lent device, over all incarnations of the lender
+ * @host: the borrower
+ * @host_name: its name
+ * @link_name: the link, or "local"
+ * @local: whether the borrower is this host
+ * @context: for the lender's half
+ */
+struct smartio_session {
+	struct smartio_lent *lent;
+	u64 id;
+	uuid_t host;
+	char host_name[SMARTIO_NAME_LEN];
+	char link_name[32];
+	bool local;
+	void *context;
+};
+
+/**
+ * struct smartio_lender_ops - the lender's half
+ * @open: a host wants to use the device. -EAGAIN: later; -ENOSPC: nothing left;
+ *	-EACCES: not that host. May sleep.
+ * @close: the session is over, however it ended. When this returns, the device
+ *	touches nothing of it any more: neither the borrower's memory, nor its
+ *	segments, nor its interrupts. May sleep, must end. Segments and
+ *	interrupts of the session are taken back afterwards.
+ * @request: what the borrower sent with smartio_call(). Untrusted; in this
+ *	host's memory already, so it can't change. Several at once, of one
+ *	session too. Not after close began: close waits for those that run, so
+ *	what runs must not wait for ever. Returns 0, with @reply_size set to what
+ *	was written to @reply (at most what it was), or a negative error, which
+ *	is what the borrower's smartio_call() returns.
+ * @show: who holds what, for sysfs: lines of text. Optional.
+ */
+struct smartio_lender_ops {
+	int (*open)(struct smartio_session *session);
+	void (*close)(struct smartio_session *session);
+	int (*request)(struct smartio_session *session, const void *request,
+		       size_t size, void *reply, size_t *reply_size);
+	int (*show)(void *context, char *buf, size_t size);
+};
+
+struct smartio_lent *smartio_lend(struct pci_dev *pdev, const char *service,
+				  const struct smartio_lender_ops *ops,
+				  void *context, struct module *owner,
+				  unsigned int first_vector,
+				  unsigned int vectors);
+void smartio_unlend(struct smartio_lent *lent);
+void *smartio_lent_context(struct smartio_lent *lent);
+
+/*
+ * Ends all sessions (@close is called for each, and waited for; borrowers get
+ * SMARTIO_LOST), and refuses new ones with -EAGAIN until smartio_lent_resume(),
+ * which tells all borrowers SMARTIO_READY.
+ */
+void smartio_lent_suspend(struct smartio_lent *lent);
+void smartio_lent_resume(struct smartio_lent *lent);
+
+int smartio_session_notify(struct smartio_session *session,
+			   const void *message, size_t size);
+int smartio_lent_notify_all(struct smartio_lent *lent, const void *message,
+			    size_t size);
+
+/* What a borrower's addresses mean for the device; everything is checked. */
+int smartio_session_dma(struct smartio_session *session, u64 addr, size_t size,
+			u64 *device_addr);
+int smartio_session_segment(struct smartio_session *session, u32 handle,
+			    u64 offset, size_t size, u64 *device_addr);
+int smartio_session_set_irq(struct smartio_session *session, u64 addr,
+			    u32 data, unsigned int *vector);
+void smartio_session_clear_irq(struct smartio_session *session,
+			       unsigned int vector);
+/* Registers of the device that the session may map; nothing else is mapped. */
+int smartio_session_allow_bar(struct smartio_session *session,
+			      unsigned int bar, u64 offset, size_t size);
+
+#endif /* _LINUX_SMARTIO_H */
