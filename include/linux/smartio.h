@@ -171,6 +171,7 @@ struct smartio_segment {
 	u32 handle;
 	/* private: */
 	dma_addr_t dma;
+	u64 session;
 };
 
 int smartio_segment_alloc(struct smartio_device *sdev, size_t size,

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The way of the lender itself to its own device: no NTB, no copies. Both
+ * tables of operations, the borrower's and the lender's.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/interrupt.h>
+#include <linux/io.h>
+#include <linux/irq.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/* ---- the lender's side ---- */
+
+static void local_session_acquire(struct lend_session *session)
+{
+	get_device(&session->way->sdev.dev);
+}
+
+static void local_session_release(struct lend_session *session)
+{
+	put_device(&session->way->sdev.dev);
+}
+
+static int local_session_notify(struct lend_session *session,
+				const void *message, size_t size)
+{
+	return smartio_way_notify(session->way, session->s.id, message, size);
+}
+
+static void local_session_ended(struct lend_session *session)
+{
+	struct smartio_lent *lent = session->s.lent;
+	bool offered;
+
+	mutex_lock(&lent->lock);
+	offered = !lent->suspended && !lent->gone;
+	mutex_unlock(&lent->lock);
+	smartio_way_lost(session->way, session->s.id, offered);
+}
+
+/* A local address is what the DMA API gave for the device itself. */
+static int local_session_dma(struct lend_session *session, u64 addr,
+			     size_t size, u64 *device_addr)
+{
+	*device_addr = addr;
+	return 0;
+}
+
+/* It interrupts this host anyway: smartio_irq_alloc() has seen to that. */
+static int local_session_irq(struct lend_session *session, u64 addr, u32 data,
+			     unsigned int *vector)
+{
+	struct smartio_lent *lent = session->s.lent;
+
+	if (data || addr < lent->first_vector ||
+	    addr >= lent->first_vector + lent->vectors)
+		return -EINVAL;
+	*vector = addr;
+	return 0;
+}
+
+static void local_session_irq_clear(struct lend_session *session,
+				    unsigned int vector)
+{
+}
+
+/* The memory is the borrower's: it may use it when the session is over. */
+static int local_session_segment_alloc(struct lend_session *session,
+				       struct lend_segment *segment)
+{
+	segment->device_addr = segment->dma;
+	return 0;
+}
+
+static void local_session_segment_free(struct lend_session *session,
+				       struct lend_segment *segment)
+{
+}
+
+static int local_session_bar_map(struct lend_session *session,
+				 struct lend_bar *bar)
+{
+	bar->peer_addr = pci_resource_start(session->s.lent->pdev, bar->bar) +
+			 bar->offset;
+	return 0;
+}
+
+static void local_session_bar_unmap(struct lend_session *session,
+				    struct lend_bar *bar)
+{
+}
+
+static const struct lend_session_ops local_session_ops = {
+	.acquire = local_session_acquire,
+	.release = local_session_release,
+	.notify = local_session_notify,
+	.ended = local_session_ended,
+	.dma = local_session_dma,
+	.irq = local_session_irq,
+	.irq_clear = local_session_irq_clear,
+	.segment_alloc = local_session_segment_alloc,
+	.segment_free = local_session_segment_free,
+	.bar_map = local_session_bar_map,
+	.bar_unmap = local_session_bar_unmap,
+};
+
+/* ---- the borrower's side ---- */
+
+static int local_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
+{
+	struct lend_borrower who = {
+		.ops = &local_session_ops,
+		.host = &smartio_self,
+		.name = smartio_self_name,
+		.link_name = way->sdev.link_name,
+		.way = way,
+	};
+	struct lend_session *session;
+	int ret = lend_open(way->lent, &who, &session);
+
+	if (ret)
+		return ret;
+	*id = session->s.id;
+	*dma_offset = 0;
+	lend_session_put(session);
+	return 0;
+}
+
+static void local_close(struct smartio_way *way, u64 id)
+{
+	struct lend_session *session = lend_session_find(id);
+
+	if (!session)
+		return;
+	lend_end(session, LEND_END_CLOSED);
+	lend_session_put(session);
+}
+
+static bool local_link_up(struct smartio_way *way)
+{
+	return true;
+}
+
+/**
+ * struct local_call - a call that waits
+ * @ref: one of the caller, one of the job
+ * @done: the job is through
+ * @job: has the reply; freed with the last reference
+ */
+struct local_call {
+	struct kref ref;
+	struct completion done;
+	struct lend_job *job;
+};
+
+static void local_call_release(struct kref *ref)
+{
+	struct local_call *call = container_of(ref, struct local_call, ref);
+
+	lend_job_free(call->job);
+	kfree(call);
+}
+
+static void local_call_done(struct lend_job *job)
+{
+	struct local_call *call = job->context;
+
+	complete(&call->done);
+	kref_put(&call->ref, local_call_release);
+}
+
+static int local_call(struct smartio_way *way, u64 id, const void *request,
+		      size_t size, void *reply, size_t *reply_size,
+		      unsigned int timeout_ms)
+{
+	struct lend_session *session = lend_session_find(id);
+	struct local_call *call;
+	int ret;
+
+	if (!session)
+		return -ENOLINK;
+	call = kzalloc(sizeof(*call), GFP_NOIO);
+	if (call)
+		call->job = lend_job_alloc(session, request, size, *reply_size);
+	lend_session_put(session);
+	if (!call || !call->job) {
+		kfree(call);
+		return -ENOMEM;
+	}
+	kref_init(&call->ref);
+	kref_get(&call->ref);
+	init_completion(&call->done);
+	call->job->done = local_call_done;
+	call->job->context = call;
+	lend_job_start(call->job);
+	if (!wait_for_completion_timeout(&call->done,
+					 msecs_to_jiffies(timeout_ms))) {
+		ret = -ETIMEDOUT;
+	} else {
+		ret = call->job->status;
+		*reply_size = call->job->reply_size;
+		if (*reply_size)
+			memcpy(reply, call->job->reply, *reply_size);
+	}
+	kref_put(&call->ref, local_call_release);
+	return ret;
+}
+
+static struct device *local_dma_device(struct smartio_way *way)
+{
+	return &way->lent->pdev->dev;
+}
+
+static bool local_dma_scattered(struct smartio_way *way)
+{
+	return true;
+}
+
+static void *local_dma_alloc(struct smartio_way *way, size_t size,
+			     dma_addr_t *addr, gfp_t gfp)
+{
+	return dma_alloc_coherent(local_dma_device(way), size, addr, gfp);
+}
+
+static void local_dma_free(struct smartio_way *way, size_t size, void *cpu,
+			   dma_addr_t addr)
+{
+	dma_free_coherent(local_dma_device(way), size, cpu, addr);
+}
+
+/* Finds the session and enters it; local_leave() is the counterpart. */
+static struct lend_session *local_enter(u64 id)
+{
+	struct lend_session *session = lend_session_find(id);
+
+	if (session && lend_session_enter(session)) {
+		lend_session_put(session);
+		session = NULL;
+	}
+	return session;
+}
+
+static void local_leave(struct lend_session *session)
+{
+	lend_session_leave(session);
+	lend_session_put(session);
+}
+
+static int local_segment_alloc(struct smartio_way *way, u64 id,
+			       struct smartio_segment *segment)
+{
+	struct lend_session *session = local_enter(id);
+	struct lend_segment *lent;
+	int ret = -ENOMEM;
+
+	if (!session)
+		return -ENOLINK;
+	segment->cpu = local_dma_alloc(way, segment->size, &segment->dma,
+				       GFP_KERNEL);
+	if (segment->cpu)
+		ret = lend_segment_alloc(session, segment->size, segment->cpu,
+					 segment->dma, &lent);
+	if (!ret) {
+		segment->device_addr = lent->device_addr;
+		segment->handle = lent->handle;
+	} else if (segment->cpu) {
+		local_dma_free(way, segment->size, segment->cpu, segment->dma);
+	}
+	local_leave(session);
+	return ret;
+}
+
+static void local_segment_free(struct smartio_way *way,
+			       struct smartio_segment *segment)
+{
+	struct lend_session *session = local_enter(segment->session);
+
+	if (session) {
+		lend_segment_free(session, segment->handle);
+		local_leave(session);
+	}
+	local_dma_free(way, segment->size, segment->cpu, segment->dma);
+}
+
+static void __iomem *local_map_bar(struct smartio_way *way, u64 id,
+				   unsigned int bar, u64 offset, size_t size,
+				   bool write_combining)
+{
+	struct lend_session *session = local_enter(id);
+	void __iomem *io;
+	u64 phys;
+	int ret;
+
+	if (!session)
+		return IOMEM_ERR_PTR(-ENOLINK);
+	ret = lend_bar_map(session, bar, offset, size, &phys);
+	local_leave(session);
+	if (ret)
+		return IOMEM_ERR_PTR(ret);
+	io = write_combining ? ioremap_wc(phys, size) : ioremap(phys, size);
+	return io ? io : IOMEM_ERR_PTR(-ENOMEM);
+}
+
+static void local_unmap_bar(struct smartio_way *way, void __iomem *io)
+{
+	iounmap(io);
+}
+
+static int local_irq_alloc(struct smartio_way *way, const struct cpumask *cpus,
+			   const char *name, struct smartio_irq *irq)
+{
+	struct smartio_lent *lent = way->lent;
+	int vector = lend_vector_take(lent), ret;
+
+	if (vector < 0)
+		return vector;
+	irq->virq = pci_irq_vector(lent->pdev, vector);
+	ret = request_irq(irq->virq, irq->handler, 0, name, irq->context);
+	if (ret) {
+		lend_vector_give(lent, vector);
+		return ret;
+	}
+	/* best effort: it works from any CPU */
+	if (cpus)
+		irq_set_affinity(irq->virq, cpus);
+	irq->addr = vector;
+	irq->index = vector;
+	irq->kind = SMARTIO_IRQ_DEVICE;
+	return 0;
+}
+
+static void local_irq_free(struct smartio_way *way, struct smartio_irq *irq)
+{
+	free_irq(irq->virq, irq->context);
+	lend_vector_give(way->lent, irq->index);
+}
+
+static void local_release(struct smartio_way *way)
+{
+	lend_put(way->lent);
+}
+
+static const struct smartio_way_ops local_way_ops = {
+	.open = local_open,
+	.close = local_close,
+	.link_up = local_link_up,
+	.call = local_call,
+	.dma_device = local_dma_device,
+	.dma_scattered = local_dma_scattered,
+	.dma_alloc = local_dma_alloc,
+	.dma_free = local_dma_free,
+	.segment_alloc = local_segment_alloc,
+	.segment_free = local_segment_free,
+	.map_bar = local_map_bar,
+	.unmap_bar = local_unmap_bar,
+	.irq_alloc = local_irq_alloc,
+	.irq_free = local_irq_free,
+	.release = local_release,
+};
+
+/**
+ * smartio_local_add() - the lender's own way to what it lends
+ * @lent: the device
+ *
+ * Context: process, may sleep; probes.
+ * Return: 0 or a negative error.
+ */
+int smartio_local_add(struct smartio_lent *lent)
+{
+	struct smartio_way *way = kzalloc(sizeof(*way), GFP_KERNEL);
+	struct smartio_device *sdev;
+	int ret;
+
+	if (!way)
+		return -ENOMEM;
+	sdev = &way->sdev;
+	strscpy(sdev->service, lent->service);
+	uuid_copy(&sdev->host, &smartio_self);
+	strscpy(sdev->host_name, smartio_self_name);
+	strscpy(sdev->pci_name, pci_name(lent->pdev));
+	strscpy(sdev->link_name, "local");
+	sdev->local = true;
+	lend_get(lent);
+	way->lent = lent;
+	way->ops = &local_way_ops;
+	way->offered = true;
+	lent->local = way;
+	ret = smartio_way_add(way, &lent->pdev->dev);
+	if (ret)
+		lent->local = NULL;
+	return ret;
+}
+
+/**
+ * smartio_local_remove() - and no longer
+ * @lent: the device
+ *
+ * Context: process, may sleep.
+ */
+void smartio_local_remove(struct smartio_lent *lent)
+{
+	struct smartio_way *way = lent->local;
+
+	lent->local = NULL;
+	smartio_way_remove(way);
+}

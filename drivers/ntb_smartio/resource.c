@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a session holds on the lender: segments, parts of BARs, vectors; and
+ * what its addresses mean for the device. All of it goes when it ends.
+ */
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/**
+ * lend_segment_alloc() - memory of this host that the device reads
+ * @session: entered, see lend_session_enter()
+ * @size: bytes
+ * @cpu: the memory, if the borrower brings it (local way); else NULL
+ * @dma: where it is then
+ * @segment: the new one; valid as long as the session isn't left
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EINVAL; -ENOSPC: more than a session may have; -ENOMEM; -ERANGE.
+ */
+int lend_segment_alloc(struct lend_session *session, size_t size, void *cpu,
+		       dma_addr_t dma, struct lend_segment **segment)
+{
+	struct lend_segment *new;
+	int ret;
+
+	if (!size || size > LEND_SEGMENT_BYTES_MAX)
+		return -EINVAL;
+	size = PAGE_ALIGN(size);
+	new = kzalloc(sizeof(*new), GFP_KERNEL);
+	if (!new)
+		return -ENOMEM;
+	new->size = size;
+	new->cpu = cpu;
+	new->dma = dma;
+	mutex_lock(&session->lock);
+	if (session->segment_bytes + size > LEND_SEGMENT_BYTES_MAX) {
+		ret = -ENOSPC;
+		goto free;
+	}
+	ret = session->ops->segment_alloc(session, new);
+	if (ret)
+		goto free;
+	ret = xa_alloc(&session->segments, &new->handle, new, xa_limit_31b,
+		       GFP_KERNEL);
+	if (ret) {
+		session->ops->segment_free(session, new);
+		goto free;
+	}
+	session->segment_bytes += size;
+	mutex_unlock(&session->lock);
+	*segment = new;
+	return 0;
+
+free:
+	mutex_unlock(&session->lock);
+	kfree(new);
+	return ret;
+}
+
+static void lend_segment_drop(struct lend_session *session,
+			      struct lend_segment *segment)
+{
+	session->segment_bytes -= segment->size;
+	session->ops->segment_free(session, segment);
+	kfree(segment);
+}
+
+/**
+ * lend_segment_free() - and back
+ * @session: entered
+ * @handle: of the segment
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOENT.
+ */
+int lend_segment_free(struct lend_session *session, u32 handle)
+{
+	struct lend_segment *segment;
+
+	mutex_lock(&session->lock);
+	segment = xa_erase(&session->segments, handle);
+	if (segment)
+		lend_segment_drop(session, segment);
+	mutex_unlock(&session->lock);
+	return segment ? 0 : -ENOENT;
+}
+
+/**
+ * lend_bar_map() - let a session reach what it is allowed to
+ * @session: entered
+ * @bar: number
+ * @offset: in bytes
+ * @size: bytes
+ * @peer_addr: what the way's ops make of it, for @offset itself
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EACCES: not allowed; or what the way's ops say.
+ */
+int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
+		 size_t size, u64 *peer_addr)
+{
+	struct lend_bar *range;
+	u64 end;
+	int ret = -EACCES;
+
+	if (!size || check_add_overflow(offset, (u64)size, &end))
+		return -EINVAL;
+	mutex_lock(&session->lock);
+	list_for_each_entry(range, &session->bars, entry) {
+		if (range->bar != bar || offset < range->offset ||
+		    end > range->offset + range->size)
+			continue;
+		ret = 0;
+		if (!range->mapped) {
+			ret = session->ops->bar_map(session, range);
+			range->mapped = !ret;
+		}
+		if (!ret)
+			*peer_addr = range->peer_addr + offset - range->offset;
+		break;
+	}
+	mutex_unlock(&session->lock);
+	return ret;
+}
+
+/**
+ * lend_resources_free() - all that a session holds
+ * @session: over for the lender's half
+ *
+ * Context: process, may sleep.
+ */
+void lend_resources_free(struct lend_session *session)
+{
+	struct smartio_lent *lent = session->s.lent;
+	struct lend_segment *segment;
+	struct lend_bar *range, *next;
+	unsigned long handle, bit;
+
+	mutex_lock(&session->lock);
+	for_each_set_bit(bit, session->irqs, lent->vectors) {
+		__clear_bit(bit, session->irqs);
+		session->ops->irq_clear(session, lent->first_vector + bit);
+	}
+	list_for_each_entry_safe(range, next, &session->bars, entry) {
+		if (range->mapped)
+			session->ops->bar_unmap(session, range);
+		list_del(&range->entry);
+		kfree(range);
+	}
+	xa_for_each(&session->segments, handle, segment) {
+		xa_erase(&session->segments, handle);
+		lend_segment_drop(session, segment);
+	}
+	mutex_unlock(&session->lock);
+}
+
+/**
+ * smartio_session_dma() - what a borrower's address means for the device
+ * @session: the session
+ * @addr: a dma_addr_t of the borrower
+ * @size: bytes
+ * @device_addr: for the device
+ *
+ * Context: process.
+ * Return: 0; -EINVAL; -ERANGE: it lies outside what the borrower opened.
+ */
+int smartio_session_dma(struct smartio_session *session, u64 addr, size_t size,
+			u64 *device_addr)
+{
+	struct lend_session *s = to_lend_session(session);
+	u64 end;
+
+	if (!size || check_add_overflow(addr, (u64)size, &end))
+		return -EINVAL;
+	return s->ops->dma(s, addr, size, device_addr);
+}
+EXPORT_SYMBOL_GPL(smartio_session_dma);
+
+/**
+ * smartio_session_segment() - where the device finds a segment
+ * @session: the session
+ * @handle: as in struct smartio_segment
+ * @offset: in it, bytes
+ * @size: bytes
+ * @device_addr: for the device
+ *
+ * Context: process.
+ * Return: 0; -ENOENT: no such segment of this session; -ERANGE: outside it.
+ */
+int smartio_session_segment(struct smartio_session *session, u32 handle,
+			    u64 offset, size_t size, u64 *device_addr)
+{
+	struct lend_session *s = to_lend_session(session);
+	struct lend_segment *segment;
+	int ret = 0;
+
+	mutex_lock(&s->lock);
+	segment = xa_load(&s->segments, handle);
+	if (!segment)
+		ret = -ENOENT;
+	else if (!size || offset >= segment->size ||
+		 size > segment->size - offset)
+		ret = -ERANGE;
+	else
+		*device_addr = segment->device_addr + offset;
+	mutex_unlock(&s->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(smartio_session_segment);
+
+/**
+ * smartio_session_set_irq() - let a vector of the device interrupt a borrower
+ * @session: the session
+ * @addr: as in struct smartio_irq
+ * @data: as in struct smartio_irq
+ * @vector: which of the device's vectors it is
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EINVAL: not an interrupt of that borrower; -ENOSPC: no vector
+ * left; -ERANGE: no window leads there.
+ */
+int smartio_session_set_irq(struct smartio_session *session, u64 addr,
+			    u32 data, unsigned int *vector)
+{
+	struct lend_session *s = to_lend_session(session);
+	int ret;
+
+	mutex_lock(&s->lock);
+	ret = s->ops->irq(s, addr, data, vector);
+	if (!ret)
+		__set_bit(*vector - s->s.lent->first_vector, s->irqs);
+	mutex_unlock(&s->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(smartio_session_set_irq);
+
+/**
+ * smartio_session_clear_irq() - and no longer
+ * @session: the session
+ * @vector: from smartio_session_set_irq()
+ *
+ * Context: process, may sleep.
+ */
+void smartio_session_clear_irq(struct smartio_session *session,
+			       unsigned int vector)
+{
+	struct lend_session *s = to_lend_session(session);
+	unsigned int bit = vector - s->s.lent->first_vector;
+
+	mutex_lock(&s->lock);
+	if (bit < s->s.lent->vectors && __test_and_clear_bit(bit, s->irqs))
+		s->ops->irq_clear(s, vector);
+	mutex_unlock(&s->lock);
+}
+EXPORT_SYMBOL_GPL(smartio_session_clear_irq);
+
+/**
+ * smartio_session_allow_bar() - registers that a session may map
+ * @session: the session
+ * @bar: number
+ * @offset: in bytes
+ * @size: bytes; whole pages around it are reachable then
+ *
+ * Context: process.
+ * Return: 0, -EINVAL: no such part of the BAR; -ENOMEM.
+ */
+int smartio_session_allow_bar(struct smartio_session *session,
+			      unsigned int bar, u64 offset, size_t size)
+{
+	struct lend_session *s = to_lend_session(session);
+	struct pci_dev *pdev = s->s.lent->pdev;
+	struct lend_bar *range, *old;
+	u64 end;
+
+	if (bar >= PCI_STD_NUM_BARS || !size ||
+	    !(pci_resource_flags(pdev, bar) & IORESOURCE_MEM) ||
+	    check_add_overflow(offset, (u64)size, &end) ||
+	    end > pci_resource_len(pdev, bar))
+		return -EINVAL;
+	range = kzalloc(sizeof(*range), GFP_KERNEL);
+	if (!range)
+		return -ENOMEM;
+	range->bar = bar;
+	range->offset = offset & PAGE_MASK;
+	range->size = PAGE_ALIGN(end) - range->offset;
+	mutex_lock(&s->lock);
+	list_for_each_entry(old, &s->bars, entry) {
+		if (old->bar == bar && old->offset <= range->offset &&
+		    old->offset + old->size >= range->offset + range->size) {
+			kfree(range);
+			range = NULL;
+			break;
+		}
+	}
+	if (range)
+		list_add_tail(&range->entry, &s->bars);
+	mutex_unlock(&s->lock);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(smartio_session_allow_bar);

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sessions, on the lender: they open, requests run in them, they end. Several
+ * may want to end one at once (its borrower, the link, a fence, the lender's
+ * half): whoever comes first does it, the others wait for it.
+ */
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+#include "trace.h"
+
+/*
+ * Ids are not used twice, not by the next incarnation of this module or host
+ * either: they count up from the time of the first.
+ */
+static u64 lend_next_id(void)
+{
+	static atomic64_t last;
+
+	if (!atomic64_read(&last))
+		atomic64_cmpxchg(&last, 0, ktime_get_real_ns() >> 20 << 20);
+	return atomic64_inc_return(&last);
+}
+
+static void lend_session_release(struct kref *ref)
+{
+	struct lend_session *session = container_of(ref, struct lend_session,
+						    ref);
+
+	if (session->ops->release)
+		session->ops->release(session);
+	xa_destroy(&session->segments);
+	bitmap_free(session->irqs);
+	lend_put(session->s.lent);
+	kfree(session);
+}
+
+void lend_session_get(struct lend_session *session)
+{
+	kref_get(&session->ref);
+}
+
+void lend_session_put(struct lend_session *session)
+{
+	kref_put(&session->ref, lend_session_release);
+}
+
+/**
+ * lend_session_find() - a session by its id
+ * @id: the id
+ *
+ * Context: process.
+ * Return: it, with a reference, or NULL.
+ */
+struct lend_session *lend_session_find(u64 id)
+{
+	struct lend_session *session, *found = NULL;
+	struct smartio_lent *lent;
+
+	mutex_lock(&smartio_lents_lock);
+	list_for_each_entry(lent, &smartio_lents, entry) {
+		mutex_lock(&lent->lock);
+		list_for_each_entry(session, &lent->sessions, entry) {
+			if (session->s.id != id)
+				continue;
+			lend_session_get(session);
+			found = session;
+			break;
+		}
+		mutex_unlock(&lent->lock);
+		if (found)
+			break;
+	}
+	mutex_unlock(&smartio_lents_lock);
+	return found;
+}
+
+/**
+ * lend_session_enter() - do something in a session
+ * @session: of which a reference is held
+ *
+ * The session doesn't end until lend_session_leave().
+ * Context: process.
+ * Return: 0 or -ENOLINK: it is over, or about to be.
+ */
+int lend_session_enter(struct lend_session *session)
+{
+	struct smartio_lent *lent = session->s.lent;
+	int ret = -ENOLINK;
+
+	mutex_lock(&lent->lock);
+	if (session->state == LEND_OPEN) {
+		session->running++;
+		ret = 0;
+	}
+	mutex_unlock(&lent->lock);
+	return ret;
+}
+
+void lend_session_leave(struct lend_session *session)
+{
+	struct smartio_lent *lent = session->s.lent;
+
+	mutex_lock(&lent->lock);
+	if (!--session->running)
+		wake_up(&session->idle);
+	mutex_unlock(&lent->lock);
+}
+
+static bool lend_session_idle(struct lend_session *session)
+{
+	bool idle;
+
+	mutex_lock(&session->s.lent->lock);
+	idle = !session->running;
+	mutex_unlock(&session->s.lent->lock);
+	return idle;
+}
+
+/*
+ * It is over for the lender's half, if it ever knew it: gives back all that
+ * it holds. The caller has made it LEND_ENDING, or it failed to open.
+ */
+static void lend_session_finish(struct lend_session *session, bool opened)
+{
+	struct smartio_lent *lent = session->s.lent;
+
+	/* What runs must end by itself; name what is waited for if not. */
+	while (!wait_event_timeout(session->idle, lend_session_idle(session),
+				   30 * HZ))
+		pci_warn(lent->pdev,
+			 "session %#llx of %s: waiting for its requests\n",
+			 session->s.id, session->s.host_name);
+	if (opened)
+		lent->ops->close(&session->s);
+	lend_resources_free(session);
+	mutex_lock(&lent->lock);
+	session->state = LEND_ENDED;
+	list_del(&session->entry);
+	mutex_unlock(&lent->lock);
+	if (opened && session->why == LEND_END_LENDER)
+		session->ops->ended(session);
+	if (opened)
+		trace_smartio_session(&session->s, false, session->why);
+	complete_all(&session->ended);
+	lend_session_put(session);
+}
+
+/**
+ * lend_end() - end a session
+ * @session: a reference is held
+ * @why: whether its borrower has to be told
+ *
+ * When it returns the lender's half has closed it, whoever asked for it.
+ * Context: process, may sleep.
+ */
+void lend_end(struct lend_session *session, enum lend_end why)
+{
+	struct smartio_lent *lent = session->s.lent;
+	bool mine = false;
+
+	mutex_lock(&lent->lock);
+	switch (session->state) {
+	case LEND_OPEN:
+		session->state = LEND_ENDING;
+		session->why = why;
+		mine = true;
+		break;
+	case LEND_OPENING:	/* lend_open() sees to it */
+		session->state = LEND_ENDING;
+		session->why = why;
+		break;
+	case LEND_ENDING:
+	case LEND_ENDED:
+		break;
+	}
+	mutex_unlock(&lent->lock);
+	if (mine) {
+		lend_session_finish(session, true);
+		return;
+	}
+	while (!wait_for_completion_timeout(&session->ended, 60 * HZ))
+		pci_warn(lent->pdev, "session %#llx of %s does not end\n",
+			 session->s.id, session->s.host_name);
+}
+
+struct lend_match {
+	bool (*match)(struct lend_session *session, void *arg);
+	void *arg;
+	enum lend_end why;
+};
+
+struct lend_ending {
+	struct work_struct work;
+	struct lend_session *session;
+	enum lend_end why;
+};
+
+static void lend_ending_work(struct work_struct *work)
+{
+	struct lend_ending *ending = container_of(work, struct lend_ending,
+						  work);
+
+	lend_end(ending->session, ending->why);
+}
+
+/*
+ * Those that match, all at once, so that the slowest one, not the sum, counts.
+ */
+static void lend_end_of(struct smartio_lent *lent, const struct lend_match *m)
+{
+	struct lend_ending *endings;
+	struct lend_session *session;
+	unsigned int count = 0, i = 0;
+
+	mutex_lock(&lent->lock);
+	list_for_each_entry(session, &lent->sessions, entry)
+		if (!m->match || m->match(session, m->arg))
+			count++;
+	endings = kvcalloc(count, sizeof(*endings), GFP_NOIO | __GFP_NOFAIL);
+	list_for_each_entry(session, &lent->sessions, entry) {
+		if (m->match && !m->match(session, m->arg))
+			continue;
+		lend_session_get(session);
+		endings[i].session = session;
+		endings[i].why = m->why;
+		INIT_WORK(&endings[i].work, lend_ending_work);
+		i++;
+	}
+	mutex_unlock(&lent->lock);
+	for (i = 1; i < count; i++)
+		queue_work(smartio_end_wq, &endings[i].work);
+	for (i = 0; i < count; i++) {
+		if (i)
+			flush_work(&endings[i].work);
+		else
+			lend_end(endings[i].session, m->why);
+		lend_session_put(endings[i].session);
+	}
+	kvfree(endings);
+}
+
+/**
+ * lend_end_all() - end all sessions of a device
+ * @lent: the device
+ * @why: whether borrowers have to be told
+ *
+ * Context: process, may sleep. All are over when it returns.
+ */
+void lend_end_all(struct smartio_lent *lent, enum lend_end why)
+{
+	struct lend_match m = { .why = why };
+
+	lend_end_of(lent, &m);
+}
+
+/**
+ * lend_end_matching() - end sessions of all devices
+ * @match: which; under the device's lock
+ * @arg: for it
+ * @why: whether borrowers have to be told
+ *
+ * Context: process, may sleep. They are over when it returns.
+ */
+void lend_end_matching(bool (*match)(struct lend_session *session, void *arg),
+		       void *arg, enum lend_end why)
+{
+	struct lend_match m = { .match = match, .arg = arg, .why = why };
+	struct smartio_lent *lent;
+	u32 last = 0;
+
+	/* Ids only grow, and so does the list: each is visited once. */
+	for (;;) {
+		bool found = false;
+
+		mutex_lock(&smartio_lents_lock);
+		list_for_each_entry(lent, &smartio_lents, entry) {
+			if (lent->id <= last)
+				continue;
+			lend_get(lent);
+			found = true;
+			break;
+		}
+		mutex_unlock(&smartio_lents_lock);
+		if (!found)
+			return;
+		last = lent->id;
+		lend_end_of(lent, &m);
+		lend_put(lent);
+	}
+}
+
+static bool lend_same_borrower(struct lend_session *session, void *arg)
+{
+	const struct lend_borrower *who = arg;
+
+	return session->link == who->link &&
+	       uuid_equal(&session->s.host, who->host);
+}
+
+/**
+ * lend_open() - a session for a borrower
+ * @lent: the device
+ * @who: the borrower; its previous session over the same link ends first
+ * @session: the new one, with a reference
+ *
+ * Context: process, may sleep.
+ * Return: 0, -EAGAIN, -EACCES, -ENOMEM, or what the lender's half says.
+ */
+int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
+	      struct lend_session **session)
+{
+	struct lend_match m = {
+		.match = lend_same_borrower, .arg = (void *)who,
+		.why = LEND_END_CLOSED,
+	};
+	struct lend_session *new;
+	bool open;
+	int ret;
+
+	lend_end_of(lent, &m);
+
+	new = kzalloc(sizeof(*new), GFP_KERNEL);
+	if (!new)
+		return -ENOMEM;
+	new->irqs = bitmap_zalloc(max(lent->vectors, 1U), GFP_KERNEL);
+	if (!new->irqs) {
+		kfree(new);
+		return -ENOMEM;
+	}
+	kref_init(&new->ref);
+	new->ops = who->ops;
+	new->link = who->link;
+	new->way = who->way;
+	new->state = LEND_OPENING;
+	init_waitqueue_head(&new->idle);
+	init_completion(&new->ended);
+	mutex_init(&new->lock);
+	xa_init_flags(&new->segments, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&new->bars);
+	new->s.lent = lent;
+	new->s.id = lend_next_id();
+	uuid_copy(&new->s.host, who->host);
+	strscpy(new->s.host_name, who->name);
+	strscpy(new->s.link_name, who->link_name);
+	new->s.local = !who->link;
+	lend_get(lent);
+	if (new->ops->acquire)
+		new->ops->acquire(new);
+
+	mutex_lock(&lent->lock);
+	if (lent->gone)
+		ret = -ENODEV;
+	else if (lent->suspended)
+		ret = -EAGAIN;
+	else if (smartio_host_fenced(&new->s.host))
+		ret = -EACCES;
+	else if (!try_module_get(lent->owner))
+		ret = -EAGAIN;
+	else
+		ret = 0;
+	if (!ret) {
+		list_add_tail(&new->entry, &lent->sessions);
+		lend_session_get(new);	/* for the list */
+	}
+	mutex_unlock(&lent->lock);
+	if (ret) {
+		lend_session_put(new);
+		return ret;
+	}
+
+	ret = lent->ops->open(&new->s);
+	module_put(lent->owner);
+	trace_smartio_session(&new->s, true, ret);
+	mutex_lock(&lent->lock);
+	open = !ret && new->state == LEND_OPENING;
+	if (open)
+		new->state = LEND_OPEN;
+	mutex_unlock(&lent->lock);
+	if (!open) {
+		lend_session_finish(new, !ret);
+		lend_session_put(new);
+		return ret ? ret : -EAGAIN;
+	}
+	*session = new;
+	return 0;
+}
+
+/* ---- requests ---- */
+
+static void lend_job_work(struct work_struct *work)
+{
+	struct lend_job *job = container_of(work, struct lend_job, work);
+	struct lend_session *session = job->session;
+
+	job->status = lend_session_enter(session);
+	if (!job->status) {
+		job->status = session->s.lent->ops->request(&session->s,
+							    job->request,
+							    job->size,
+							    job->reply,
+							    &job->reply_size);
+		lend_session_leave(session);
+	}
+	if (job->status)
+		job->reply_size = 0;
+	job->done(job);
+}
+
+/**
+ * lend_job_alloc() - a request that has come
+ * @session: a reference of its own is taken
+ * @request: is copied
+ * @size: bytes
+ * @reply_max: room for the reply, at most SMARTIO_MESSAGE_MAX bytes
+ *
+ * Context: process.
+ * Return: the job, for lend_job_start() once done and context are set; or NULL.
+ */
+struct lend_job *lend_job_alloc(struct lend_session *session,
+				const void *request, size_t size,
+				size_t reply_max)
+{
+	struct lend_job *job = kzalloc(sizeof(*job), GFP_NOIO);
+
+	if (!job)
+		return NULL;
+	INIT_WORK(&job->work, lend_job_work);
+	job->size = size;
+	job->reply_size = min_t(size_t, reply_max, SMARTIO_MESSAGE_MAX);
+	job->request = kvmalloc(size, GFP_NOIO);
+	job->reply = kvzalloc(max(job->reply_size, 1UL), GFP_NOIO);
+	lend_session_get(session);
+	job->session = session;
+	if (!job->request || !job->reply) {
+		lend_job_free(job);
+		return NULL;
+	}
+	memcpy(job->request, request, size);
+	return job;
+}
+
+void lend_job_start(struct lend_job *job)
+{
+	queue_work(smartio_request_wq, &job->work);
+}
+
+void lend_job_free(struct lend_job *job)
+{
+	lend_session_put(job->session);
+	kvfree(job->request);
+	kvfree(job->reply);
+	kfree(job);
+}
+
+/**
+ * smartio_session_notify() - a message to a borrower
+ * @session: the session
+ * @message: is copied
+ * @size: bytes, at most SMARTIO_MESSAGE_MAX
+ *
+ * Messages arrive in the order sent, before the end of the session, or not at
+ * all, if the link breaks.
+ *
+ * Context: process, may sleep.
+ * Return: 0, -EMSGSIZE, -ENOMEM, or -ENOLINK.
+ */
+int smartio_session_notify(struct smartio_session *session, const void *message,
+			   size_t size)
+{
+	struct lend_session *s = to_lend_session(session);
+
+	if (size > SMARTIO_MESSAGE_MAX)
+		return -EMSGSIZE;
+	return s->ops->notify(s, message, size);
+}
+EXPORT_SYMBOL_GPL(smartio_session_notify);

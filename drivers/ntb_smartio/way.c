@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What include/linux/smartio.h offers to the borrower's half: sessions, calls,
+ * memory, registers and interrupts of one way. Where the lender is, the way's
+ * operations know.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/irq.h>
+#include <linux/module.h>
+
+#include "internal.h"
+#include "trace.h"
+
+/**
+ * smartio_way_session() - the session of now
+ * @way: the way
+ *
+ * Context: any.
+ * Return: its id, 0 if there is none.
+ */
+u64 smartio_way_session(struct smartio_way *way)
+{
+	return READ_ONCE(way->session);
+}
+
+/**
+ * smartio_open() - begin a session
+ * @sdev: the way
+ *
+ * It ends whatever session this host had on the device over this link before:
+ * when this returns 0, the device touches nothing of that any more.
+ *
+ * Context: process, may sleep for seconds; not from the driver's event().
+ * Return: 0; -ENOLINK: the lender can't be reached; -EAGAIN: later, at
+ * SMARTIO_READY; -EACCES: this host is fenced; -ENOSPC, or what the lender's
+ * half said; -ETIMEDOUT: no answer.
+ */
+int smartio_open(struct smartio_device *sdev)
+{
+	struct smartio_way *way = to_way(sdev);
+	u64 id = 0, offset = 0;
+	int ret;
+
+	might_sleep();
+	mutex_lock(&way->session_lock);
+	spin_lock(&way->lock);
+	way->session = 0;
+	spin_unlock(&way->lock);
+	ret = way->ops->open(way, &id, &offset);
+	if (!ret) {
+		sdev->dma_offset = offset;
+		spin_lock(&way->lock);
+		way->session = id;
+		spin_unlock(&way->lock);
+	}
+	mutex_unlock(&way->session_lock);
+	trace_smartio_open(sdev, id, ret);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(smartio_open);
+
+/**
+ * smartio_close() - end the session
+ * @sdev: the way; nothing happens if no session is open
+ *
+ * When this returns, the device touches nothing of the session any more, or,
+ * if the lender doesn't answer, the link was taken down and its inbound window
+ * is shut. Calls that wait may go on to wait until their deadline.
+ *
+ * Context: process, may sleep for seconds; not from the driver's event().
+ */
+void smartio_close(struct smartio_device *sdev)
+{
+	struct smartio_way *way = to_way(sdev);
+	u64 id;
+
+	might_sleep();
+	mutex_lock(&way->session_lock);
+	spin_lock(&way->lock);
+	id = way->session;
+	way->session = 0;
+	spin_unlock(&way->lock);
+	if (id) {
+		way->ops->close(way, id);
+		trace_smartio_close(sdev, id);
+	}
+	mutex_unlock(&way->session_lock);
+}
+EXPORT_SYMBOL_GPL(smartio_close);
+
+/**
+ * smartio_link_up() - whether the lender can be reached now
+ * @sdev: the way
+ *
+ * Context: any.
+ * Return: true or false; true for the local way.
+ */
+bool smartio_link_up(struct smartio_device *sdev)
+{
+	struct smartio_way *way = to_way(sdev);
+
+	return way->ops->link_up(way);
+}
+EXPORT_SYMBOL_GPL(smartio_link_up);
+
+/**
+ * smartio_session_id() - the session of now
+ * @sdev: the way
+ *
+ * Context: any.
+ * Return: its id, 0 if none is open.
+ */
+u64 smartio_session_id(struct smartio_device *sdev)
+{
+	return smartio_way_session(to_way(sdev));
+}
+EXPORT_SYMBOL_GPL(smartio_session_id);
+
+/**
+ * smartio_call() - ask the lender's half
+ * @sdev: the way, with a session open
+ * @request: what to ask
+ * @size: bytes, 1 to SMARTIO_MESSAGE_MAX
+ * @reply: where the answer goes; NULL if none is expected
+ * @reply_size: room for it in bytes; then its size. NULL as @reply
+ * @timeout_ms: how long to wait
+ *
+ * Context: process, may sleep; not from the driver's event() or notify().
+ * Return: 0; what the lender's half returned (negative); -ENOLINK: no session,
+ * or it is over; -ETIMEDOUT: no answer in time (it may still be worked on);
+ * -EMSGSIZE: too large; -ENOMEM.
+ */
+int smartio_call(struct smartio_device *sdev, const void *request, size_t size,
+		 void *reply, size_t *reply_size, unsigned int timeout_ms)
+{
+	struct smartio_way *way = to_way(sdev);
+	size_t none = 0;
+	u64 id = smartio_way_session(way);
+
+	might_sleep();
+	if (!size || size > SMARTIO_MESSAGE_MAX)
+		return -EMSGSIZE;
+	if (!reply || !reply_size)
+		reply_size = &none;
+	if (!id)
+		return -ENOLINK;
+	return way->ops->call(way, id, request, size, reply, reply_size,
+			      timeout_ms);
+}
+EXPORT_SYMBOL_GPL(smartio_call);
+
+/**
+ * smartio_dma_device() - for which device memory has to be mapped
+ * @sdev: the way
+ *
+ * What the DMA API maps for it, the lent device reaches at
+ * smartio_to_device(), if smartio_dma_scattered().
+ *
+ * Context: any.
+ * Return: the device; constant.
+ */
+struct device *smartio_dma_device(struct smartio_device *sdev)
+{
+	struct smartio_way *way = to_way(sdev);
+
+	return way->ops->dma_device(way);
+}
+EXPORT_SYMBOL_GPL(smartio_dma_device);
+
+/**
+ * smartio_dma_scattered() - whether the device reaches any mapped page
+ * @sdev: the way
+ *
+ * Context: any.
+ * Return: true; false: it reaches only what smartio_dma_alloc() gives, and
+ * data has to be copied.
+ */
+bool smartio_dma_scattered(struct smartio_device *sdev)
+{
+	struct smartio_way *way = to_way(sdev);
+
+	return way->ops->dma_scattered(way);
+}
+EXPORT_SYMBOL_GPL(smartio_dma_scattered);
+
+/**
+ * smartio_dma_alloc() - memory of this host that the device reaches
+ * @sdev: the way
+ * @size: bytes, rounded up to whole pages
+ * @addr: for smartio_to_device()
+ * @gfp: as for dma_alloc_coherent()
+ *
+ * Zeroed, coherent, page aligned. It stays valid over sessions and losses.
+ *
+ * Context: process, may sleep.
+ * Return: where this CPU finds it, or NULL.
+ */
+void *smartio_dma_alloc(struct smartio_device *sdev, size_t size,
+			dma_addr_t *addr, gfp_t gfp)
+{
+	struct smartio_way *way = to_way(sdev);
+
+	if (!size)
+		return NULL;
+	return way->ops->dma_alloc(way, PAGE_ALIGN(size), addr, gfp);
+}
+EXPORT_SYMBOL_GPL(smartio_dma_alloc);
+
+/**
+ * smartio_dma_free() - give memory of smartio_dma_alloc() back
+ * @sdev: the way
+ * @size: as it was allocated
+ * @cpu: what that returned; NULL is ignored
+ * @addr: what it gave
+ *
+ * Context: process, may sleep.
+ */
+void smartio_dma_free(struct smartio_device *sdev, size_t size, void *cpu,
+		      dma_addr_t addr)
+{
+	struct smartio_way *way = to_way(sdev);
+
+	if (cpu)
+		way->ops->dma_free(way, PAGE_ALIGN(size), cpu, addr);
+}
+EXPORT_SYMBOL_GPL(smartio_dma_free);
+
+/**
+ * smartio_segment_alloc() - memory shared with the device
+ * @sdev: the way, with a session open
+ * @size: bytes, rounded up to whole pages
+ * @hint: who uses it: where it is placed
+ * @segment: filled in
+ *
+ * Memory beside the device ends with the session, its mapping here only with
+ * smartio_segment_free(): stores to it are lost, harmlessly, then.
+ *
+ * Context: process, may sleep for seconds.
+ * Return: 0; -ENOLINK; -ENOMEM; -ENOSPC: more than the lender gives to one
+ * session; -ERANGE: the lender's window doesn't cover it; -ETIMEDOUT.
+ */
+int smartio_segment_alloc(struct smartio_device *sdev, size_t size,
+			  enum smartio_hint hint,
+			  struct smartio_segment *segment)
+{
+	struct smartio_way *way = to_way(sdev);
+	u64 id = smartio_way_session(way);
+
+	might_sleep();
+	memset(segment, 0, sizeof(*segment));
+	if (!size)
+		return -EINVAL;
+	if (!id)
+		return -ENOLINK;
+	segment->size = PAGE_ALIGN(size);
+	segment->session = id;
+	if (hint == SMARTIO_DEVICE_READS || sdev->local)
+		return way->ops->segment_alloc(way, id, segment);
+	segment->cpu = way->ops->dma_alloc(way, segment->size, &segment->dma,
+					   GFP_KERNEL);
+	if (!segment->cpu)
+		return -ENOMEM;
+	segment->device_addr = smartio_to_device(sdev, segment->dma);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(smartio_segment_alloc);
+
+/**
+ * smartio_segment_free() - give a segment back
+ * @sdev: the way; the session in which it was allocated may be over
+ * @segment: from smartio_segment_alloc(); zeroed. One that is all zero is
+ *	ignored.
+ *
+ * Context: process, may sleep for seconds.
+ */
+void smartio_segment_free(struct smartio_device *sdev,
+			  struct smartio_segment *segment)
+{
+	struct smartio_way *way = to_way(sdev);
+
+	if (segment->handle)
+		way->ops->segment_free(way, segment);
+	else if (segment->cpu)
+		way->ops->dma_free(way, segment->size, segment->cpu,
+				   segment->dma);
+	memset(segment, 0, sizeof(*segment));
+}
+EXPORT_SYMBOL_GPL(smartio_segment_free);
+
+/**
+ * smartio_map_bar() - registers of the device, or memory on it
+ * @sdev: the way, with a session open
+ * @bar: number
+ * @offset: in bytes
+ * @size: bytes
+ * @write_combining: for memory; not for registers
+ *
+ * What the lender's half has not allowed is refused. The mapping may be used
+ * after the session is over: stores are lost, then.
+ *
+ * Context: process, may sleep for seconds.
+ * Return: for smartio_unmap_bar(), or an ERR_PTR: -ENOLINK, -EACCES, -ENOMEM,
+ * -ENOSPC or -ERANGE: no window left that reaches it, -ETIMEDOUT.
+ */
+void __iomem *smartio_map_bar(struct smartio_device *sdev, unsigned int bar,
+			      u64 offset, size_t size, bool write_combining)
+{
+	struct smartio_way *way = to_way(sdev);
+	u64 id = smartio_way_session(way);
+
+	might_sleep();
+	if (!size)
+		return IOMEM_ERR_PTR(-EINVAL);
+	if (!id)
+		return IOMEM_ERR_PTR(-ENOLINK);
+	return way->ops->map_bar(way, id, bar, offset, size, write_combining);
+}
+EXPORT_SYMBOL_GPL(smartio_map_bar);
+
+/**
+ * smartio_unmap_bar() - end a mapping of smartio_map_bar()
+ * @sdev: the way
+ * @io: what that returned; NULL and errors are ignored
+ *
+ * Context: process, may sleep.
+ */
+void smartio_unmap_bar(struct smartio_device *sdev, void __iomem *io)
+{
+	struct smartio_way *way = to_way(sdev);
+
+	if (!IS_ERR_OR_NULL((__force void *)io))
+		way->ops->unmap_bar(way, io);
+}
+EXPORT_SYMBOL_GPL(smartio_unmap_bar);
+
+/**
+ * smartio_irq_alloc() - an interrupt that the device itself sends here
+ * @sdev: the way, with a session open
+ * @cpus: where it should arrive; NULL: anywhere
+ * @handler: as for request_irq(); in interrupt context
+ * @name: as for request_irq()
+ * @context: for @handler
+ * @irq: filled in; stays valid until smartio_irq_free()
+ *
+ * It comes only after the lender's half has called smartio_session_set_irq()
+ * with what is in @irq. It outlives sessions, save on the local way, where
+ * the device's own vectors are used.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -ENOSPC: none left (then poll); another negative error.
+ */
+int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
+		      irq_handler_t handler, const char *name, void *context,
+		      struct smartio_irq *irq)
+{
+	struct smartio_way *way = to_way(sdev);
+
+	might_sleep();
+	memset(irq, 0, sizeof(*irq));
+	INIT_LIST_HEAD(&irq->entry);
+	irq->handler = handler;
+	irq->context = context;
+	return way->ops->irq_alloc(way, cpus, name, irq);
+}
+EXPORT_SYMBOL_GPL(smartio_irq_alloc);
+
+/**
+ * smartio_irq_free() - give an interrupt back
+ * @sdev: the way
+ * @irq: from smartio_irq_alloc(); one that failed, or is all
+ *	zero, is ignored
+ *
+ * The handler doesn't run any more when this returns. The lender's half must
+ * have cleared it, or the session be over, or a stray message may arrive at a
+ * vector that nobody has.
+ *
+ * Context: process, may sleep.
+ */
+void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq)
+{
+	struct smartio_way *way = to_way(sdev);
+
+	if (irq->kind == SMARTIO_IRQ_NONE)
+		return;
+	way->ops->irq_free(way, irq);
+	irq->kind = SMARTIO_IRQ_NONE;
+}
+EXPORT_SYMBOL_GPL(smartio_irq_free);
