@@ -10,7 +10,7 @@ programs := build/userspace
 ninja := ninja -j $(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all help setup setup-packages ready build modules guest-overlay check check-unit check-tsan check-long fuzz \
+.PHONY: all help setup setup-packages ready build modules guest-overlay check check-unit check-tsan check-long check-debug fuzz \
 	fuzz-quick build-fuzz bench-fabric lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
@@ -49,6 +49,10 @@ check-tsan: ready ## the unit tests under TSan
 
 check-long: ready ## as check, with ten minutes for each fuzzer
 	@FUZZ_S=600 $(tree) scripts/check
+
+check-debug: ## the drivers' tests on a kernel with KASAN, lockdep, kmemleak (built the first time)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --debug-kernel
+	@SMARTIO_KERNEL=debug $(tree) scripts/check guests
 
 fuzz: ready ## each fuzzer for FUZZ_S seconds (600)
 	@FUZZ_S=$(or $(FUZZ_S),600) $(tree) scripts/check fuzz

@@ -99,6 +99,8 @@ Result<HostOptions> Cluster::host_options(const State& state) const {
   return HostOptions{.accel = state.accel,
                      .kernel_arguments = std::move(*common),
                      .initrd = overlaid ? "initrd" : installation_.initrd().string(),
+                     // The checkers keep notes of all memory.
+                     .memory_factor = installation_.kernel_flavour.empty() ? 1U : 3U,
                      .with_fabric = state.with_fabric};
 }
 

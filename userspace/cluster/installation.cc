@@ -22,6 +22,12 @@ Result<Installation> Installation::from_environment() {
   const char* fabric = std::getenv("SMARTIO_FABRIC");
   found.fabric =
       fabric != nullptr ? std::filesystem::path(fabric) : found.top / "build/userspace/fabric/smartio-fabric";
+  const char* flavour = std::getenv("SMARTIO_KERNEL");
+  if (flavour != nullptr) found.kernel_flavour = flavour;
+  if (!found.kernel_flavour.empty() && found.kernel_flavour != "debug") {
+    return fail(
+        fmt::format("SMARTIO_KERNEL={}: there is \"debug\", or nothing for the stock kernel", found.kernel_flavour));
+  }
   return found;
 }
 
@@ -34,7 +40,9 @@ std::vector<std::string> Installation::tree_prefix() const {
 
 Result<void> Installation::check(bool with_fabric) const {
   for (const auto& file : {cache / "tree" / kQemu, kernel(), initrd(), root_image(), kernel_arguments()}) {
-    if (!std::filesystem::exists(file)) return fail(fmt::format("{} is missing: run 'make setup'", file.string()));
+    if (!std::filesystem::exists(file))
+      return fail(fmt::format("{} is missing: run '{}'", file.string(),
+                              kernel_flavour.empty() ? "make setup" : "scripts/setup --debug-kernel"));
   }
   if (with_fabric && !std::filesystem::exists(fabric)) {
     return fail(fmt::format("{} is missing: run 'make build'", fabric.string()));

@@ -14,16 +14,21 @@ struct Installation {
   std::filesystem::path top;     ///< the checkout
   std::filesystem::path cache;   ///< $SMARTIO_CACHE
   std::filesystem::path fabric;  ///< the program smartio-fabric
+  std::string kernel_flavour;    ///< "" for the stock kernel, "debug" for that of `setup --debug-kernel`
 
-  /// From the environment that scripts/cluster sets: SMARTIO_TOP, SMARTIO_CACHE, SMARTIO_FABRIC.
+  /// From the environment that scripts/cluster sets: SMARTIO_TOP, SMARTIO_CACHE, SMARTIO_FABRIC,
+  /// SMARTIO_KERNEL.
   static Result<Installation> from_environment();
 
-  [[nodiscard]] std::filesystem::path kernel() const { return cache / "guest/vmlinux"; }
-  [[nodiscard]] std::filesystem::path initrd() const { return cache / "guest/initrd"; }
+  [[nodiscard]] std::filesystem::path kernel() const { return guest() / "vmlinux"; }
+  [[nodiscard]] std::filesystem::path initrd() const { return guest() / "initrd"; }
   [[nodiscard]] std::filesystem::path root_image() const { return cache / "guest/root.img"; }
-  [[nodiscard]] std::filesystem::path kernel_arguments() const { return cache / "guest/cmdline"; }
+  [[nodiscard]] std::filesystem::path kernel_arguments() const { return guest() / "cmdline"; }
   /// This checkout's own modules and test programs, a cpio archive; there only once something was built.
-  [[nodiscard]] std::filesystem::path overlay() const { return top / "build/guest-overlay.cpio"; }
+  [[nodiscard]] std::filesystem::path overlay() const {
+    return top / "build" /
+           (kernel_flavour.empty() ? "guest-overlay.cpio" : "guest-overlay-" + kernel_flavour + ".cpio");
+  }
   [[nodiscard]] std::filesystem::path run_folder() const { return top / "build/run"; }
   [[nodiscard]] std::filesystem::path topologies() const { return top / "selftests/topologies"; }
 
@@ -31,6 +36,11 @@ struct Installation {
   [[nodiscard]] std::vector<std::string> tree_prefix() const;
   /// An error that names the first thing missing and what makes it.
   [[nodiscard]] Result<void> check(bool with_fabric) const;
+
+ private:
+  [[nodiscard]] std::filesystem::path guest() const {
+    return cache / (kernel_flavour.empty() ? "guest" : "guest-" + kernel_flavour);
+  }
 };
 
 }  // namespace smartio::cluster

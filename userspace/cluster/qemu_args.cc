@@ -80,7 +80,7 @@ std::string address_of(const topology::Topology& topology, std::string_view host
 std::vector<std::string> qemu_arguments(const topology::Topology& topology, const topology::Host& host,
                                         const Installation& installation, const HostOptions& options) {
   Arguments arguments;
-  const std::string memory = topology::format_size(host.memory);
+  const std::string memory = topology::format_size(host.memory * options.memory_factor);
   arguments.add("qemu-system-x86_64", "-name", host.name, "-nodefaults", "-no-user-config", "-display", "none");
   arguments.add("-accel", options.accel, "-cpu", "max", "-smp", fmt::format("{}", host.cpus));
   // Shared, so that the fabric's DMA is a copy in memory.

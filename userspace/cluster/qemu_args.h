@@ -15,6 +15,7 @@ struct HostOptions {
   std::string accel = "tcg,thread=multi,tb-size=128";  ///< QEMU's -accel
   std::string kernel_arguments;                        ///< those that all hosts have
   std::string initrd;                                  ///< path
+  unsigned memory_factor = 1;                          ///< times the topology's memory
   bool with_fabric = true;                             ///< false: no devices of the fabric and no LAN
 };
 

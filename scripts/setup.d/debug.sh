@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# The debug kernel (setup --debug-kernel; make check-debug): the same source as the stock kernel's, with KASAN, lockdep
+# and the like, and little else (debug.config). Built once, and kept:
+#
+#   debug/build/           the kernel's build folder, against which modules are built
+#   debug/source/          its source
+#   guest-debug/{vmlinux,initrd,cmdline,modules}  as in guest/; its modules come into hosts by the initrd
+
+step_debug_kernel() {
+	local series version deb part=$cache/debug option
+	version=$(in_tree dpkg-query -W -f '${Version}' "linux-headers-$(<"$cache/linux/release")")
+	series=$(cut -d . -f 1,2 <"$cache/linux/release")
+	deb=$cache/archives/linux-source-${series}_${version//:/%3a}_all.deb
+	rm -rf "$part"
+	mkdir -p "$part"/{deb,source,build}
+	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$part/deb" --wildcards './usr/src/linux-source-*.tar.xz'
+	xz -T0 -dc "$part/deb/usr/src/linux-source-$series.tar.xz" | tar -x -C "$part/source" --strip-components=1
+	rm -rf "$part/deb"
+	cp "$top/scripts/setup.d/debug.config" "$part/wanted"
+	echo 'CONFIG_LOCALVERSION="-smartio-debug"' >>"$part/wanted"
+	in_tree env KCONFIG_ALLCONFIG="$part/wanted" make -s -C "$part/source" O="$part/build" allnoconfig
+	while read -r option; do
+		grep -qxF "$option" "$part/build/.config" || { echo "the kernel's configuration refused $option"; return 1; }
+	done < <(grep '^CONFIG_' "$part/wanted")
+	in_tree make -s -C "$part/source" O="$part/build" CC='ccache gcc' -j "$(nproc)" vmlinux modules
+	outcome "Linux $(<"$part/build/include/config/kernel.release")"
+}
+
+# Only modules that tests load and unload are modules here, and none is needed to boot.
+step_debug_guest() {
+	local release dir=$cache/guest-debug.part/initrd.dir to
+	release=$(<"$cache/debug/build/include/config/kernel.release")
+	rm -rf "$cache/guest-debug.part"
+	mkdir -p "$cache/guest-debug.part" "$dir"/{bin,dev,modules,ro,rw,new}
+	cp "$cache/tree/bin/busybox" "$dir/bin/"
+	cp "$top/selftests/guest/initramfs-init" "$dir/init"
+	chmod 755 "$dir/init"
+	: >"$dir/modules/order"
+	in_tree sh -euc 'cd "$1" && find . | cpio --quiet -o -H newc -R 0:0 >"$2"' sh "$dir" "$cache/guest-debug.part/initrd"
+	rm -rf "$dir"
+	to=$cache/guest-debug.part/modules/usr/lib/modules/$release
+	mkdir -p "$to"
+	(cd "$cache/debug/build" && find . -name '*.ko' -not -path './drivers/net/*') | while read -r file; do
+		cp "$cache/debug/build/$file" "$to/"
+	done
+	in_tree strip --strip-debug "$to"/*.ko
+	cp "$cache"/debug/build/modules.{builtin,builtin.modinfo,order} "$to/"
+	in_tree depmod -b "$cache/guest-debug.part/modules/usr" "$release"
+	in_tree strip -o "$cache/guest-debug.part/vmlinux" "$cache/debug/build/vmlinux"
+	# Its reports matter more than its speed, and a slow host must not be taken for a hung one.
+	echo "$(kernel_arguments)" 'workqueue.watchdog_thresh=120' >"$cache/guest-debug.part/cmdline"
+	replace "$cache/guest-debug.part" "$cache/guest-debug"
+}
