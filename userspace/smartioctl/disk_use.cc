@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/disk_use.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+
+#include "common/unique_fd.h"
+#include "smartioctl/text.h"
+
+namespace smartio::ctl {
+
+namespace {
+
+std::string whole(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// mountinfo and swaps write a blank as \040.
+std::string unescaped(std::string_view text) {
+  std::string result;
+  const auto octal = [](char c) { return c >= '0' && c <= '7'; };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\\' && at + 3 < text.size() && octal(text[at + 1]) && octal(text[at + 2]) && octal(text[at + 3])) {
+      result += static_cast<char>((text[at + 1] - '0') * 64 + (text[at + 2] - '0') * 8 + (text[at + 3] - '0'));
+      at += 3;
+    } else {
+      result += text[at];
+    }
+  }
+  return result;
+}
+
+template <typename Each>
+void each_line(std::string_view text, Each each) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    each(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+std::vector<Mount> parse_mounts(std::string_view mountinfo) {
+  std::vector<Mount> mounts;
+  each_line(mountinfo, [&](std::string_view line) {
+    // 36 35 98:0 /root /mount/point options [optional…] - type source options
+    const std::vector<std::string> words = parse_words(line);
+    const auto dash = std::ranges::find(words, "-");
+    if (words.size() < 5 || words.end() - dash < 3) return;
+    mounts.push_back({.device = words[2], .source = unescaped(*(dash + 2)), .point = unescaped(words[4])});
+  });
+  return mounts;
+}
+
+std::vector<std::string> parse_swaps(std::string_view swaps) {
+  std::vector<std::string> devices;
+  bool head = true;
+  each_line(swaps, [&](std::string_view line) {
+    const std::vector<std::string> words = parse_words(line);
+    if (!head && !words.empty()) devices.push_back(unescaped(words[0]));
+    head = false;
+  });
+  return devices;
+}
+
+bool DiskUse::claimed(const std::filesystem::path& node) const {
+  const UniqueFd fd(::open(node.c_str(), O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC));
+  return !fd && errno == EBUSY;
+}
+
+std::vector<std::string> DiskUse::of(const std::string& disk) const {
+  std::vector<std::string> uses;
+  const std::vector<Mount> mounts = parse_mounts(whole(proc_ / "self/mountinfo"));
+  const std::vector<std::string> swaps = parse_swaps(whole(proc_ / "swaps"));
+  const std::string folder = "class/block/" + disk;
+  std::vector<std::string> parts = {disk};
+  for (const std::string& name : sysfs_.list(folder)) {
+    if (sysfs_.exists(folder + "/" + name + "/partition")) parts.push_back(name);
+  }
+  for (const std::string& part : parts) {
+    const std::string at = "class/block/" + part;
+    const std::string device = sysfs_.text(at + "/dev");
+    const std::string node = "/dev/" + part;
+    for (const Mount& mount : mounts) {
+      if (mount.source == node || (!device.empty() && mount.device == device)) {
+        uses.push_back(fmt::format("{} is mounted on {}", part, printable(mount.point)));
+      }
+    }
+    if (std::ranges::find(swaps, node) != swaps.end()) uses.push_back(fmt::format("{} is swap space", part));
+    for (const std::string& holder : sysfs_.list(at + "/holders")) {
+      uses.push_back(fmt::format("{} is part of {}", part, holder));
+    }
+  }
+  if (uses.empty() && claimed(dev_ / disk)) {
+    uses.push_back(fmt::format("{} is held by something that this mount namespace does not show", disk));
+  }
+  return uses;
+}
+
+}  // namespace smartio::ctl

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a lender with one borrower has in sysfs, for unit tests.
+#pragma once
+
+#include "smartioctl/fake_sysfs.h"
+
+namespace smartio::ctl {
+
+inline void put_lender(const Scratch& root) {
+  root.put("class/smartio_host/fence", "");
+  root.put("class/smartio_host/aaaa/name", "lender\n");
+  root.put("class/smartio_host/aaaa/self", "1\n");
+  root.put("class/smartio_host/aaaa/fenced", "0\n");
+  root.put("class/smartio_host/aaaa/links", "\n");
+  root.put("class/smartio_host/bbbb/name", "borrower\n");
+  root.put("class/smartio_host/bbbb/self", "0\n");
+  root.put("class/smartio_host/bbbb/fenced", "0\n");
+  root.put("class/smartio_host/bbbb/links", "ntb0\n");
+  root.put("class/smartio_link/ntb0/state", "up\n");
+  root.put("class/smartio_link/ntb0/peer", "bbbb\n");
+  root.put("class/smartio_link/ntb0/peer_name", "borrower\n");
+  root.put("class/smartio_link/ntb0/generation", "3\n");
+  root.put("class/smartio_link/ntb0/losses", "1\n");
+  root.put("class/smartio_link/ntb0/heartbeat_age_ms", "40\n");
+  root.put("class/smartio_link/ntb0/windows",
+           "in mw=0 base=0x0 size=0x100000000 used=0x400000\nout mw=0 base=0x0 size=0x100000000 used=0x0\n");
+  root.put("class/smartio_link/ntb0/reason", "\n");
+  root.put("class/smartio_lent/0000:01:00.0/service", "nvme\n");
+  root.put("class/smartio_lent/0000:01:00.0/borrowers",
+           "session=0x10 host=aaaa name=lender link=local\nsession=0x11 host=bbbb name=borrower link=ntb0\n");
+  root.put("class/smartio_lent/0000:01:00.0/holdings",
+           "qid=1 session=0x10 host=lender entries=1024 sq=lender irq=1\n"
+           "qid=2 session=0x11 host=borrower entries=1024 sq=lender irq=2\n"
+           "qid=3 session=0x11 host=borrower entries=64 sq=cmb poll\n");
+  root.put("bus/pci/devices/0000:01:00.0/incarnation", "1\n");
+  root.put("bus/pci/devices/0000:01:00.0/nvme/nvme0/serial", "S1\n");
+  root.put("bus/pci/devices/0000:01:00.0/nvme/nvme0/model", "Emulated drive\n");
+  const std::string way = "bus/smartio/devices/aaaa-0000:01:00.0-local";
+  root.put(way + "/service", "nvme\n");
+  root.put(way + "/host", "aaaa\n");
+  root.put(way + "/host_name", "lender\n");
+  root.put(way + "/pci", "0000:01:00.0\n");
+  root.put(way + "/link", "local\n");
+  root.put(way + "/state", "open\n");
+  root.put(way + "/session", "0x10\n");
+  root.put(way + "/nvme/nvme1/state", "live\n");
+  std::filesystem::create_directory_symlink("../../drivers/smartio_nvme", root.path() / way / "driver");
+  root.put("class/nvme-subsystem/nvme-subsys1/nvme1/state", "live\n");
+  root.put("class/nvme-subsystem/nvme-subsys1/nvme1n1/size", "8\n");
+}
+
+}  // namespace smartio::ctl

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# bash completion of smartioctl
+
+# What sysfs has of devices and hosts; SMARTIO_SYSFS as for the program.
+_smartioctl_drives() {
+	local at class
+	for at in "${SMARTIO_SYSFS:-/sys}"/bus/pci/devices/*; do
+		class=$(cat "$at/class" 2>/dev/null)
+		if [ "$class" = 0x010802 ]; then echo "${at##*/}"; fi
+	done
+}
+_smartioctl_lent() {
+	local at
+	for at in "${SMARTIO_SYSFS:-/sys}"/class/smartio_lent/*; do
+		if [ -e "$at" ]; then echo "${at##*/}"; fi
+	done
+}
+# _smartioctl_hosts 0|1: those that are not fenced, or those that are; never this host.
+_smartioctl_hosts() {
+	local at
+	for at in "${SMARTIO_SYSFS:-/sys}"/class/smartio_host/*/; do
+		if [ "$(cat "$at/self" 2>/dev/null)" = 0 ] && [ "$(cat "$at/fenced" 2>/dev/null)" = "$1" ]; then
+			cat "$at/name"
+		fi
+	done
+}
+
+_smartioctl() {
+	local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command='' word words
+	# A PCI address is one word here, though ':' separates words on bash's command line.
+	if declare -F _get_comp_words_by_ref >/dev/null; then _get_comp_words_by_ref -n : -c current -p before; fi
+	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+		case $word in
+		lend | unlend | list | status | topology | fence | unfence | watch)
+			command=$word
+			break
+			;;
+		esac
+	done
+	case $before in
+	-o | --output) words='text json' ;;
+	-n | --interval | --timeout) words='' ;;
+	--sysfs | --choices)
+		mapfile -t COMPREPLY < <(compgen -d -- "$current")
+		return
+		;;
+	*)
+		case $command in
+		'') words='lend unlend list status topology fence unfence watch --help --version --sysfs --choices' ;;
+		lend) words="--all --persist --force --timeout --help $(_smartioctl_drives)" ;;
+		unlend) words="--persist --force --timeout --help $(_smartioctl_lent)" ;;
+		status) words='--check --output --help' ;;
+		list | topology) words='--output --help' ;;
+		watch) words='--interval --output --help' ;;
+		fence) words="--help $(_smartioctl_hosts 0)" ;;
+		unfence) words="--help $(_smartioctl_hosts 1)" ;;
+		esac
+		;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+	if declare -F __ltrim_colon_completions >/dev/null; then __ltrim_colon_completions "$current"; fi
+}
+complete -F _smartioctl smartioctl

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+
+namespace smartio::ctl {
+
+/// What this tool asks of the running system besides sysfs. Tests have their own.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  /// modprobe NAME; its own words if it fails.
+  virtual Result<void> load_module(const std::string& name);
+  /// Lines of the kernel log that contain `part`, the last few of them, without time.
+  virtual std::vector<std::string> log_lines(std::string_view part);
+  virtual void pause(std::chrono::milliseconds time);
+  /// Enables the unit that lends at boot, where systemd runs; an empty text, or what the user has to do himself.
+  virtual std::string enable_at_boot();
+};
+
+}  // namespace smartio::ctl

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/lend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "smartioctl/fake_sysfs.h"
+
+namespace smartio::ctl {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kFirst = "0000:01:00.0";
+constexpr const char* kSecond = "0000:02:00.0";
+
+class LendTest : public testing::Test {
+ protected:
+  LendTest() {
+    sysfs.add_drive(kFirst, "S1", "nvme");
+    options.patience = std::chrono::milliseconds(20);
+  }
+  std::string driver(const std::string& pci) const { return sysfs.link("bus/pci/devices/" + pci + "/driver"); }
+  std::string override_of(const std::string& pci) const {
+    return sysfs.text("bus/pci/devices/" + pci + "/driver_override");
+  }
+  bool lent(const std::string& pci) const { return sysfs.exists("class/smartio_lent/" + pci); }
+  /// A session of another host.
+  void borrow(const std::string& pci) {
+    sysfs.put("class/smartio_lent/" + pci + "/borrowers", "session=0x1 host=u-2 name=borrower link=ntb0\n");
+  }
+  /// The stock driver's disk is mounted.
+  void mount() { proc.put("self/mountinfo", "22 1 259:1 / /data rw - ext4 /dev/nvme0n1 rw\n"); }
+
+  Scratch root;
+  Scratch proc;
+  Scratch etc;
+  FakeSysfs sysfs{root};
+  FakeKernel kernel;
+  FakeDiskUse use{sysfs, proc.path(), "/nowhere"};
+  Choices choices{etc.path()};
+  std::vector<std::string> told;
+  Lender lender{sysfs, kernel, use, choices, [this](const std::string& line) { told.push_back(line); }};
+  Lender::Options options;
+};
+
+TEST_F(LendTest, TakesTheDriveFromTheStockDriver) {
+  ASSERT_TRUE(lender.lend("01:00.0", options));
+  EXPECT_EQ(driver(kFirst), "smartio_nvme_mgr");
+  EXPECT_EQ(override_of(kFirst), "smartio_nvme_mgr");
+  EXPECT_TRUE(lent(kFirst));
+  EXPECT_THAT(kernel.loaded, testing::ElementsAre("ntb_smartio", "smartio_nvme_mgr"));
+  EXPECT_THAT(choices.read().choices, IsEmpty());
+}
+
+TEST_F(LendTest, ADriveWithoutDriver) {
+  sysfs.add_drive(kSecond, "S2", "");
+  ASSERT_TRUE(lender.lend(kSecond, options));
+  EXPECT_TRUE(lent(kSecond));
+}
+
+TEST_F(LendTest, TwiceIsNoFailure) {
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  sysfs.writes.clear();
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_THAT(told, Contains(HasSubstr("lent already")));
+  EXPECT_THAT(sysfs.writes, IsEmpty());
+}
+
+TEST_F(LendTest, WrongAddresses) {
+  const auto nonsense = lender.lend("nvme0", options);
+  ASSERT_FALSE(nonsense);
+  EXPECT_EQ(nonsense.error().status, Exit::kUsage);
+  const auto absent = lender.lend("05:00.0", options);
+  ASSERT_FALSE(absent);
+  EXPECT_THAT(absent.error().message, AllOf(HasSubstr("0000:05:00.0"), HasSubstr(kFirst)));
+  sysfs.put("bus/pci/devices/0000:03:00.0/class", "0x020000\n");
+  const auto network = lender.lend("03:00.0", options);
+  ASSERT_FALSE(network);
+  EXPECT_THAT(network.error().message, AllOf(HasSubstr("0x020000"), HasSubstr(kFirst)));
+}
+
+TEST_F(LendTest, NotAMountedDisk) {
+  mount();
+  const auto done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("nvme0n1 is mounted on /data"), HasSubstr("--force")));
+  EXPECT_EQ(driver(kFirst), "nvme");
+  EXPECT_THAT(sysfs.writes, IsEmpty());
+  options.force = true;
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_TRUE(lent(kFirst));
+}
+
+TEST_F(LendTest, NotWhatAVirtualMachineHas) {
+  sysfs.add_drive(kSecond, "S2", "vfio-pci");
+  const auto done = lender.lend(kSecond, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("vfio-pci"));
+  EXPECT_THAT(sysfs.writes, IsEmpty());
+}
+
+TEST_F(LendTest, ModuleThatIsNotInstalled) {
+  kernel.missing.insert("smartio_nvme_mgr");
+  const auto done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("smartio_nvme_mgr"), HasSubstr("modules_install")));
+  EXPECT_EQ(driver(kFirst), "nvme");
+}
+
+TEST_F(LendTest, OrdinaryUser) {
+  sysfs.refuse_writes = true;
+  const auto done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("as root"));
+}
+
+TEST_F(LendTest, WhatTheManagerRefusesGoesBack) {
+  sysfs.probe_error = EIO;
+  const auto done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("Input/output error"), HasSubstr("back with nvme"),
+                                          HasSubstr("kernel: 0000:01:00.0: it said this"), HasSubstr("dmesg")));
+  EXPECT_EQ(driver(kFirst), "nvme");
+  EXPECT_EQ(override_of(kFirst), "(null)");
+}
+
+TEST_F(LendTest, WhatTheManagerDoesNotLendInTimeGoesBack) {
+  sysfs.manager_lends = false;
+  const auto done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("did not lend it within"));
+  EXPECT_EQ(driver(kFirst), "nvme");
+  EXPECT_EQ(override_of(kFirst), "(null)");
+}
+
+TEST_F(LendTest, PersistKeepsAddressIdsAndSerial) {
+  options.persist = true;
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  const auto kept = choices.read().choices;
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0].pci, kFirst);
+  EXPECT_EQ(kept[0].serial, "S1");
+  EXPECT_EQ(kept[0].vendor, "0x1b36");
+  EXPECT_TRUE(kernel.enabled);
+}
+
+TEST_F(LendTest, UnlendGivesItBack) {
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  ASSERT_TRUE(lender.unlend("01:00.0", options));
+  EXPECT_EQ(driver(kFirst), "nvme");
+  EXPECT_EQ(override_of(kFirst), "(null)");
+  EXPECT_FALSE(lent(kFirst));
+}
+
+TEST_F(LendTest, UnlendOfWhatIsNotLent) {
+  const auto done = lender.unlend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("is not lent"));
+}
+
+TEST_F(LendTest, NotFromUnderABorrower) {
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  borrow(kFirst);
+  const auto done = lender.unlend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, HasSubstr("borrower uses it over ntb0"));
+  EXPECT_TRUE(lent(kFirst));
+  options.force = true;
+  EXPECT_TRUE(lender.unlend(kFirst, options));
+}
+
+TEST_F(LendTest, NotFromUnderAMountOfTheLendersOwn) {
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  sysfs.put("bus/smartio/devices/x-local/link", "local\n");
+  sysfs.put("bus/smartio/devices/x-local/pci", std::string(kFirst) + "\n");
+  sysfs.put("bus/smartio/devices/x-local/nvme/nvme7/state", "live\n");
+  sysfs.put("class/nvme-subsystem/nvme-subsys0/nvme7/state", "live\n");
+  sysfs.put("class/nvme-subsystem/nvme-subsys0/nvme0n1/size", "8\n");
+  mount();
+  const auto done = lender.unlend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("nvme0n1 is mounted on /data"));
+}
+
+TEST_F(LendTest, UnlendPersistForgetsAndPlainUnlendSaysThatItDoesNot) {
+  options.persist = true;
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  options.persist = false;
+  ASSERT_TRUE(lender.unlend(kFirst, options));
+  EXPECT_THAT(told, Contains(HasSubstr("lent again at the next boot")));
+  options.persist = true;
+  ASSERT_TRUE(lender.unlend(kFirst, options));
+  EXPECT_THAT(choices.read().choices, IsEmpty());
+}
+
+TEST_F(LendTest, UnlendPersistOfADriveThatIsGone) {
+  ASSERT_TRUE(choices.keep({.pci = kSecond, .vendor = "1", .device = "2", .serial = "", .model = ""}));
+  options.persist = true;
+  ASSERT_TRUE(lender.unlend(kSecond, options));
+  EXPECT_THAT(choices.read().choices, IsEmpty());
+}
+
+TEST_F(LendTest, UnlendFreesWhatOnlyTheOverrideKeeps) {
+  sysfs.add_drive(kSecond, "S2", "");
+  sysfs.put(std::string("bus/pci/devices/") + kSecond + "/driver_override", "smartio_nvme_mgr\n");
+  ASSERT_TRUE(lender.unlend(kSecond, options));
+  EXPECT_EQ(driver(kSecond), "nvme");
+}
+
+TEST_F(LendTest, AllThatWasChosen) {
+  sysfs.add_drive(kSecond, "S2", "");  // as the udev rule leaves it
+  options.persist = true;
+  ASSERT_TRUE(choices.keep({.pci = kFirst, .vendor = "0x1b36", .device = "0x0010", .serial = "S1", .model = ""}));
+  ASSERT_TRUE(choices.keep({.pci = kSecond, .vendor = "0x1b36", .device = "0x0010", .serial = "S2", .model = ""}));
+  ASSERT_TRUE(lender.lend_all(options));
+  EXPECT_TRUE(lent(kFirst));
+  EXPECT_TRUE(lent(kSecond));
+}
+
+TEST_F(LendTest, AllGoesOnAfterAFailure) {
+  sysfs.add_drive(kSecond, "S2", "");
+  ASSERT_TRUE(choices.keep({.pci = "0000:00:1f.0", .vendor = "1", .device = "2", .serial = "", .model = ""}));
+  ASSERT_TRUE(choices.keep({.pci = kSecond, .vendor = "0x1b36", .device = "0x0010", .serial = "", .model = ""}));
+  const auto done = lender.lend_all(options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("0000:00:1f.0"));
+  EXPECT_TRUE(lent(kSecond));
+}
+
+TEST_F(LendTest, AMovedDriveIsFollowed) {
+  sysfs.add_drive(kSecond, "S2", "nvme");
+  ASSERT_TRUE(choices.keep({.pci = kFirst, .vendor = "0x1b36", .device = "0x0010", .serial = "S2", .model = ""}));
+  ASSERT_TRUE(lender.lend_all(options));
+  EXPECT_TRUE(lent(kSecond));
+  EXPECT_FALSE(lent(kFirst));
+  const auto kept = choices.read().choices;
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0].pci, kSecond);
+  EXPECT_EQ(kept[0].serial, "S2");
+}
+
+TEST_F(LendTest, AnotherDriveInTheChosenSlotIsNotLent) {
+  ASSERT_TRUE(choices.keep({.pci = kFirst, .vendor = "0x1b36", .device = "0x0010", .serial = "S9", .model = ""}));
+  auto done = lender.lend_all(options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("another drive"));
+  EXPECT_EQ(driver(kFirst), "nvme");
+
+  // The udev rule kept the stock driver off it, so its serial is known only when it is lent.
+  sysfs.add_drive(kSecond, "S2", "");
+  ASSERT_TRUE(choices.forget(kFirst));
+  ASSERT_TRUE(choices.keep({.pci = kSecond, .vendor = "0x1b36", .device = "0x0010", .serial = "S9", .model = ""}));
+  done = lender.lend_all(options);
+  ASSERT_FALSE(done);
+  EXPECT_FALSE(lent(kSecond));
+  EXPECT_EQ(driver(kSecond), "nvme");
+
+  ASSERT_TRUE(choices.keep({.pci = kSecond, .vendor = "0x8086", .device = "0x0010", .serial = "", .model = ""}));
+  done = lender.lend_all(options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("another device"));
+}
+
+TEST_F(LendTest, TwoChosenDrivesThatChangedPlaces) {
+  sysfs.add_drive(kSecond, "S2", "");
+  sysfs.write("bus/pci/drivers/nvme/unbind", kFirst);
+  ASSERT_TRUE(choices.keep({.pci = kFirst, .vendor = "0x1b36", .device = "0x0010", .serial = "S2", .model = ""}));
+  ASSERT_TRUE(choices.keep({.pci = kSecond, .vendor = "0x1b36", .device = "0x0010", .serial = "S1", .model = ""}));
+  ASSERT_TRUE(lender.lend_all(options));
+  const auto kept = choices.read().choices;
+  ASSERT_EQ(kept.size(), 2U);
+  EXPECT_EQ(kept[0].serial, "S1");
+  EXPECT_EQ(kept[1].serial, "S2");
+}
+
+}  // namespace
+}  // namespace smartio::ctl

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+// smartioctl: the command-line tool. smartioctl(8) describes it.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <string>
+
+#include "smartioctl/fence.h"
+#include "smartioctl/lend.h"
+#include "smartioctl/report.h"
+
+namespace {
+
+using namespace smartio;
+using namespace smartio::ctl;
+
+struct Arguments {
+  std::string sysfs = "/sys";
+  std::string choices = "/etc/smartio/lend.d";
+  std::string device;
+  std::string host;
+  std::string format = "text";
+  Lender::Options lending;
+  unsigned timeout = 30;
+  double interval = 1;
+  bool all = false;
+  bool check = false;
+};
+
+int end_with(const Refusal& refusal) {
+  fmt::print(stderr, "smartioctl: {}\n", refusal.message);
+  return static_cast<int>(refusal.status);
+}
+
+std::string as_json(const View& view, int indent) {
+  return to_json(view).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+int show(const Arguments& arguments, const std::function<std::string(const View&)>& text) {
+  const Sysfs sysfs(arguments.sysfs);
+  const auto view = read_view(sysfs, Choices(arguments.choices));
+  if (!view) return end_with({view.error().message});
+  const std::string out = arguments.format == "json" ? as_json(*view, 2) : text(*view);
+  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) return 1;
+  if (arguments.check && !problems_of(*view).empty()) return static_cast<int>(Exit::kProblems);
+  return 0;
+}
+
+/// Prints the list whenever it differs from what was printed last, until a signal comes or nobody reads any more.
+int watch(const Arguments& arguments) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const auto seconds = static_cast<std::time_t>(arguments.interval);
+  const timespec interval{.tv_sec = seconds,
+                          .tv_nsec = static_cast<long>((arguments.interval - static_cast<double>(seconds)) * 1e9)};
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  const bool json = arguments.format == "json";
+  const Sysfs sysfs(arguments.sysfs);
+  std::string shown;
+  while (true) {
+    auto view = read_view(sysfs, Choices(arguments.choices));
+    if (view) {
+      for (Link& link : view->links) link.heartbeat_age_ms.reset();  // always another
+    }
+    const std::string now =
+        !view  ? (json ? nlohmann::json{{"error", view.error().message}}.dump() + "\n" : view.error().message + "\n")
+        : json ? as_json(*view, -1)
+               : list_text(*view);
+    if (now != shown) {
+      const std::time_t time = std::time(nullptr);
+      std::tm local{};
+      ::localtime_r(&time, &local);
+      if (!json)
+        fmt::print("{}{:%Y-%m-%d %H:%M:%S}\n", terminal ? "\033[H\033[2J" : (shown.empty() ? "" : "\n"), local);
+      fmt::print("{}", now);
+      if (std::fflush(stdout) != 0) return 1;
+      shown = now;
+    }
+    if (::sigtimedwait(&signals, nullptr, &interval) > 0) {
+      if (terminal) fmt::print("\n");
+      return 0;
+    }
+  }
+}
+
+int lend_or_unlend(const Arguments& arguments, bool lending) {
+  Sysfs sysfs(arguments.sysfs);
+  Kernel kernel;
+  const DiskUse use(sysfs, "/proc", "/dev");
+  const Choices choices(arguments.choices);
+  Lender lender(sysfs, kernel, use, choices, [](const std::string& line) { fmt::print("{}\n", line); });
+  Lender::Options options = arguments.lending;
+  options.patience = std::chrono::seconds(arguments.timeout);
+  const auto done = arguments.all ? lender.lend_all(options)
+                    : lending     ? lender.lend(arguments.device, options)
+                                  : lender.unlend(arguments.device, options);
+  std::fflush(stdout);
+  return done ? 0 : end_with(done.error());
+}
+
+int fence_or_unfence(const Arguments& arguments, bool fencing) {
+  Sysfs sysfs(arguments.sysfs);
+  const auto name = fencing ? fence(sysfs, arguments.host) : unfence(sysfs, arguments.host);
+  if (!name) return end_with(name.error());
+  if (fencing) {
+    fmt::print("{} is fenced: nothing of it reaches a device of this host any more\n", *name);
+  } else {
+    fmt::print("{} may use this host's devices again\n", *name);
+  }
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Lends PCIe devices of this host to other hosts of its cluster, and shows what is lent and borrowed.",
+               "smartioctl");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.set_version_flag("--version", SMARTIO_VERSION);
+  app.footer(
+      "Exit status: 0 done, 1 failed, 2 wrong use, 3 problems found (status --check), 4 refused: in use.\n"
+      "smartioctl(8) tells more.");
+  app.add_option("--sysfs", arguments.sysfs, "another root of sysfs")->envname("SMARTIO_SYSFS")->capture_default_str();
+  app.add_option("--choices", arguments.choices, "folder of the devices to be lent at boot")
+      ->envname("SMARTIO_CHOICES")
+      ->capture_default_str();
+
+  auto* lend = app.add_subcommand("lend", "give an NVMe drive to the manager, which lends it");
+  auto* device = lend->add_option("BDF", arguments.device, "its PCI address: 01:00.0 or 0000:01:00.0");
+  auto* all = lend->add_flag("--all", arguments.all, "all that --persist chose");
+  lend->add_flag("--persist", arguments.lending.persist, "and at every boot")->excludes(all);
+  device->excludes(all);
+  auto* unlend = app.add_subcommand("unlend", "take a drive back, for the stock driver");
+  unlend->add_option("BDF", arguments.device, "its PCI address")->required();
+  unlend->add_flag("--persist", arguments.lending.persist, "and don't lend it at boot any more");
+  for (auto* command : {lend, unlend}) {
+    command->add_flag("--force", arguments.lending.force, "although it is in use; what uses it fails");
+    command->add_option("--timeout", arguments.timeout, "seconds to wait for the kernel")
+        ->check(CLI::Range(1U, 3600U))
+        ->capture_default_str();
+  }
+  auto* list = app.add_subcommand("list", "hosts, links, devices, borrowers, queue pairs");
+  auto* status = app.add_subcommand("status", "the health of all that, and what to do where something is wrong");
+  status->add_flag("--check", arguments.check, "end with status 3 if something is wrong");
+  auto* topology = app.add_subcommand("topology", "a drawing of hosts, links and devices, as seen from here");
+  auto* fence_command = app.add_subcommand("fence", "shut a host out of this host's devices, and wait until it is");
+  auto* unfence_command = app.add_subcommand("unfence", "let a fenced host in again");
+  for (auto* command : {fence_command, unfence_command}) {
+    command->add_option("HOST", arguments.host, "its name or its UUID")->required();
+  }
+  auto* watch_command = app.add_subcommand("watch", "the list, anew whenever it changes, until Ctrl-C");
+  watch_command->add_option("-n,--interval", arguments.interval, "seconds between looks")
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
+  for (auto* command : {list, status, topology, watch_command}) {
+    command->add_option("-o,--output", arguments.format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  }
+
+  try {
+    app.parse(argc, argv);
+    if (lend->parsed() && !arguments.all && arguments.device.empty()) throw CLI::RequiredError("BDF or --all");
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::kUsage);
+  }
+  if (lend->parsed() || unlend->parsed()) return lend_or_unlend(arguments, lend->parsed());
+  if (list->parsed()) return show(arguments, list_text);
+  if (status->parsed()) return show(arguments, status_text);
+  if (topology->parsed()) return show(arguments, topology_text);
+  if (watch_command->parsed()) return watch(arguments);
+  return fence_or_unfence(arguments, fence_command->parsed());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "smartioctl: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace smartio::ctl {
+
+namespace {
+
+std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
+
+std::string yes(bool value) { return value ? "yes" : "no"; }
+
+std::string plural(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string interrupt(const Holding& holding) { return holding.irq ? fmt::format("{}", *holding.irq) : "poll"; }
+
+/// Queue pairs of a session.
+std::size_t held_by(const Lent& device, std::uint64_t session) {
+  return static_cast<std::size_t>(std::ranges::count(device.holdings.items, session, &Holding::session));
+}
+
+std::string section(std::string_view title, const std::vector<std::vector<std::string>>& rows,
+                    std::string_view nothing) {
+  if (rows.size() < 2) return fmt::format("{}: {}\n", title, nothing);
+  return fmt::format("{}\n{}", title, table(rows));
+}
+
+std::string hosts_text(const View& view) {
+  std::vector<std::vector<std::string>> rows = {{"NAME", "UUID", "SELF", "FENCED", "LINKS"}};
+  for (const Host& h : view.hosts) rows.push_back({h.name, h.uuid, yes(h.self), yes(h.fenced), joined(h.links)});
+  return section("Hosts", rows, "none");
+}
+
+std::string way_text(const Way& way) {
+  std::string text = fmt::format("{} ({}) {}", way.pci, way.service, way.state);
+  if (!way.disks.empty()) text += ": " + joined(way.disks);
+  return text;
+}
+
+/// A line of a tree and what is below it.
+struct Node {
+  std::string text;
+  std::vector<Node> below;
+};
+
+void draw(const Node& node, const std::string& indent, std::string& out) {
+  for (std::size_t i = 0; i < node.below.size(); ++i) {
+    const bool last = i + 1 == node.below.size();
+    out += fmt::format("{}{} {}\n", indent, last ? "`--" : "|--", node.below[i].text);
+    draw(node.below[i], indent + (last ? "    " : "|   "), out);
+  }
+}
+
+}  // namespace
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 1);
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line = " ";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += fmt::format(" {:<{}} ", row[i].empty() ? "-" : row[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < std::size(kUnits)) bytes /= 1024, ++unit;
+  // Not a round number: the unit that leaves at most five digits.
+  while (bytes >= 100000 && unit + 1 < std::size(kUnits)) bytes /= 1024, ++unit;
+  return fmt::format("{} {}", bytes, kUnits[unit]);
+}
+
+std::string list_text(const View& view) {
+  std::string text = hosts_text(view);
+
+  std::vector<std::vector<std::string>> links = {{"LINK", "STATE", "PEER", "GENERATION", "LOSSES", "REASON"}};
+  for (const Link& l : view.links) {
+    links.push_back({l.name, l.state, l.peer_name.empty() ? l.peer : l.peer_name, fmt::format("{}", l.generation),
+                     fmt::format("{}", l.losses), l.reason});
+  }
+  text += "\n" + section("Links", links, "none (is the NTB's driver loaded?)");
+
+  std::vector<std::vector<std::string>> lent = {{"DEVICE", "SERVICE", "MODEL", "SERIAL", "BORROWERS", "QUEUE PAIRS"}};
+  std::vector<std::vector<std::string>> borrowers = {{"DEVICE", "BORROWER", "LINK", "SESSION", "QUEUE PAIRS"}};
+  std::vector<std::vector<std::string>> queues = {{"DEVICE", "QID", "HOST", "SESSION", "ENTRIES", "SQ", "VECTOR"}};
+  for (const Lent& d : view.lent) {
+    lent.push_back({d.pci, d.service, d.model, d.serial, fmt::format("{}", d.borrowers.items.size()),
+                    fmt::format("{}{}", d.holdings.items.size(), d.holdings.cut ? "+" : "")});
+    for (const Borrower& b : d.borrowers.items) {
+      borrowers.push_back(
+          {d.pci, b.name, b.link, fmt::format("{:#x}", b.session), fmt::format("{}", held_by(d, b.session))});
+    }
+    for (const Holding& h : d.holdings.items) {
+      queues.push_back({d.pci, fmt::format("{}", h.qid), h.host, fmt::format("{:#x}", h.session),
+                        fmt::format("{}", h.entries), h.sq, interrupt(h)});
+    }
+  }
+  text += "\n" + section("Lent by this host", lent, "nothing");
+  if (borrowers.size() > 1) text += "\n" + section("Borrowers", borrowers, "");
+  if (queues.size() > 1) text += "\n" + section("Queue pairs", queues, "");
+
+  std::vector<std::vector<std::string>> ways = {
+      {"LENDER", "DEVICE", "SERVICE", "LINK", "STATE", "CONTROLLER", "DISKS"}};
+  for (const Way& w : view.ways) {
+    ways.push_back({w.host_name, w.pci, w.service, w.link, w.state, w.controller, joined(w.disks)});
+  }
+  text += "\n" + section("Devices that this host can use", ways, "none");
+  return text;
+}
+
+std::string status_text(const View& view) {
+  std::string text;
+  for (const Link& l : view.links) {
+    text += fmt::format("link {}: {}", l.name, l.state);
+    if (!l.peer_name.empty()) text += fmt::format(", peer {} ({})", l.peer_name, l.peer);
+    text += fmt::format(", generation {}, {} {}", l.generation, l.losses, l.losses == 1 ? "loss" : "losses");
+    if (l.heartbeat_age_ms) text += fmt::format(", last heartbeat {} ms ago", *l.heartbeat_age_ms);
+    if (!l.reason.empty()) text += ", " + l.reason;
+    text += "\n";
+    for (const Window& w : l.windows.items) {
+      text += fmt::format("  window {} {}: {} from {:#x}, {} in use\n", w.mw, w.inbound ? "in" : "out",
+                          size_text(w.size), w.base, size_text(w.used));
+    }
+  }
+  for (const Lent& d : view.lent) {
+    text += fmt::format("lent {}: {}, {}, {}{}{}\n", d.pci, d.service, plural(d.borrowers.items.size(), "borrower"),
+                        plural(d.holdings.items.size(), "queue pair"), d.holdings.cut ? " and more" : "",
+                        d.serial.empty() ? "" : ", serial " + d.serial);
+    for (const Borrower& b : d.borrowers.items) {
+      text += fmt::format("  {} over {}: {}\n", b.name, b.link, plural(held_by(d, b.session), "queue pair"));
+    }
+  }
+  for (const Way& w : view.ways) {
+    text += fmt::format("device {} of {} over {}: {}{}{}\n", w.pci, w.host_name, w.link, w.state,
+                        w.driver.empty() ? ", no driver" : "", w.disks.empty() ? "" : ", " + joined(w.disks));
+  }
+  const auto problems = problems_of(view);
+  if (problems.empty()) return text + "nothing is wrong\n";
+  text += fmt::format("{} to look at:\n", plural(problems.size(), "thing"));
+  for (const std::string& problem : problems) text += "  " + problem + "\n";
+  return text;
+}
+
+std::string topology_text(const View& view) {
+  Node top{.text = view.self_name() + " (this host)", .below = {}};
+  for (const Lent& d : view.lent) {
+    Node device{.text = fmt::format("lends {} ({}){}", d.pci, d.service, d.model.empty() ? "" : " " + d.model),
+                .below = {}};
+    for (const Borrower& b : d.borrowers.items) {
+      device.below.push_back({fmt::format("{} {}: {}", b.link == "local" ? "used by" : "borrowed by",
+                                          b.link == "local" ? "itself" : fmt::format("{} over {}", b.name, b.link),
+                                          plural(held_by(d, b.session), "queue pair")),
+                              {}});
+    }
+    top.below.push_back(std::move(device));
+  }
+  for (const Way& w : view.ways) {
+    if (w.link == "local") top.below.push_back({"uses its own " + way_text(w), {}});
+  }
+  for (const Link& l : view.links) {
+    const std::string line = l.state == "up" ? "==== up ====>" : fmt::format("-- {} --", l.state);
+    const auto peer = std::ranges::find(view.hosts, l.peer, &Host::uuid);
+    const bool fenced = peer != view.hosts.end() && peer->fenced;
+    Node link{.text = fmt::format("{} {} {}{}{}", l.name, line, l.peer_name.empty() ? "(nobody seen)" : l.peer_name,
+                                  fenced ? ", fenced" : "", l.reason.empty() ? "" : ": " + l.reason),
+              .below = {}};
+    for (const Way& w : view.ways) {
+      if (w.link == l.name) link.below.push_back({"lends " + way_text(w), {}});
+    }
+    top.below.push_back(std::move(link));
+  }
+  std::string text = top.text + "\n";
+  draw(top, "", text);
+  return text;
+}
+
+}  // namespace smartio::ctl

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "smartioctl/fake_cluster.h"
+
+namespace smartio::ctl {
+namespace {
+
+using testing::HasSubstr;
+
+View lender() {
+  const Scratch root;
+  put_lender(root);
+  const Sysfs sysfs(root.path());
+  return read_view(sysfs, Choices(root.path() / "lend.d")).value();
+}
+
+TEST(Table, ColumnsAndEmptyCells) {
+  EXPECT_EQ(table({{"A", "B"}, {"long", ""}, {"x", "yy"}}), "  A     B\n  long  -\n  x     yy\n");
+}
+
+TEST(Size, Units) {
+  EXPECT_EQ(size_text(0), "0 B");
+  EXPECT_EQ(size_text(4096), "4 KiB");
+  EXPECT_EQ(size_text(4294967296), "4 GiB");
+  EXPECT_EQ(size_text(1234567), "1205 KiB");
+}
+
+TEST(List, HasEverything) {
+  const std::string text = list_text(lender());
+  EXPECT_THAT(text, HasSubstr("  lender    aaaa  yes   no      -\n"));
+  EXPECT_THAT(text, HasSubstr("  ntb0  up     borrower  3           1       -\n"));
+  EXPECT_THAT(text, HasSubstr("  0000:01:00.0  nvme     Emulated drive  S1      2          3\n"));
+  EXPECT_THAT(text, HasSubstr("  0000:01:00.0  borrower  ntb0   0x11     2\n"));
+  EXPECT_THAT(text, HasSubstr("  0000:01:00.0  3    borrower  0x11     64       cmb     poll\n"));
+  EXPECT_THAT(text, HasSubstr("  lender  0000:01:00.0  nvme     local  open   nvme1       nvme1n1\n"));
+}
+
+TEST(List, OfNothing) {
+  const std::string text = list_text(View{});
+  EXPECT_THAT(text, HasSubstr("Links: none"));
+  EXPECT_THAT(text, HasSubstr("Lent by this host: nothing"));
+}
+
+TEST(Status, SaysThatAllIsWellOrWhatIsNot) {
+  View view = lender();
+  EXPECT_THAT(status_text(view), HasSubstr("nothing is wrong"));
+  EXPECT_THAT(status_text(view),
+              HasSubstr("link ntb0: up, peer borrower (bbbb), generation 3, 1 loss, last heartbeat"));
+  EXPECT_THAT(status_text(view), HasSubstr("window 0 in: 4 GiB from 0x0, 4 MiB in use"));
+  view.links[0].state = "down";
+  EXPECT_THAT(status_text(view), HasSubstr("1 thing to look at:\n  link ntb0 to borrower is down"));
+}
+
+TEST(Topology, Tree) {
+  View view = lender();
+  EXPECT_EQ(topology_text(view),
+            "lender (this host)\n"
+            "|-- lends 0000:01:00.0 (nvme) Emulated drive\n"
+            "|   |-- used by itself: 1 queue pair\n"
+            "|   `-- borrowed by borrower over ntb0: 2 queue pairs\n"
+            "|-- uses its own 0000:01:00.0 (nvme) open: nvme1n1\n"
+            "`-- ntb0 ==== up ====> borrower\n");
+  view.links[0].state = "down";
+  view.links[0].reason = "cable out";
+  view.hosts[1].fenced = true;
+  EXPECT_THAT(topology_text(view), HasSubstr("`-- ntb0 -- down -- borrower, fenced: cable out\n"));
+}
+
+}  // namespace
+}  // namespace smartio::ctl

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace smartio::ctl {
+
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n\v\f";
+constexpr std::size_t kLongestText = 256;
+
+/// The "key=value" words of a line. A word without '=' is kept with an empty value.
+class Fields {
+ public:
+  explicit Fields(std::string_view line) {
+    for (std::string& word : parse_words(line)) {
+      const std::size_t at = word.find('=');
+      if (at == std::string::npos) {
+        values_.emplace(std::move(word), "");
+      } else {
+        values_.emplace(word.substr(0, at), word.substr(at + 1));
+      }
+    }
+  }
+
+  [[nodiscard]] std::optional<std::string> text(const std::string& key) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return std::nullopt;
+    return printable(found->second);
+  }
+  template <typename T>
+  [[nodiscard]] std::optional<T> number(const std::string& key) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return std::nullopt;
+    const auto value = parse_number(found->second);
+    if (!value || *value > std::numeric_limits<T>::max()) return std::nullopt;
+    return static_cast<T>(*value);
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+template <typename T, typename Parse>
+Lines<T> parse_lines(std::string_view text, Parse parse) {
+  Lines<T> result;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) {
+      result.cut = true;
+      break;
+    }
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (trimmed(line).empty()) continue;
+    if (std::optional<T> item = parse(line)) {
+      result.items.push_back(std::move(*item));
+    } else {
+      ++result.unreadable;
+    }
+  }
+  return result;
+}
+
+bool all_hex(std::string_view text) {
+  return std::ranges::all_of(
+      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); });
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+std::string printable(std::string_view text) {
+  std::string result(text.substr(0, kLongestText));
+  std::ranges::replace_if(result, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return result;
+}
+
+std::vector<std::string> parse_words(std::string_view text) {
+  std::vector<std::string> words;
+  while (true) {
+    const std::size_t first = text.find_first_not_of(kSpace);
+    if (first == std::string_view::npos) return words;
+    text.remove_prefix(first);
+    const std::size_t length = std::min(text.find_first_of(kSpace), text.size());
+    words.emplace_back(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  const bool hex = text.starts_with("0x") || text.starts_with("0X");
+  if (hex) text.remove_prefix(2);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::string> parse_pci_address(std::string_view text) {
+  // [DDDD:]BB:SS.F; a domain may have more than four digits (VMD).
+  std::string_view domain = "0000";
+  const std::size_t colons = static_cast<std::size_t>(std::ranges::count(text, ':'));
+  if (colons == 2) {
+    domain = text.substr(0, text.find(':'));
+    text.remove_prefix(domain.size() + 1);
+  }
+  const bool right = (colons == 1 || colons == 2) && domain.size() >= 4 && domain.size() <= 8 && text.size() == 7 &&
+                     text[2] == ':' && text[5] == '.' && all_hex(domain) && all_hex(text.substr(0, 2)) &&
+                     all_hex(text.substr(3, 2)) && (text[3] == '0' || text[3] == '1') && text[6] >= '0' &&
+                     text[6] <= '7';
+  if (!right) return std::nullopt;
+  std::string address = fmt::format("{}:{}", domain, text);
+  std::ranges::transform(address, address.begin(),
+                         [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return address;
+}
+
+Lines<Borrower> parse_borrowers(std::string_view text) {
+  return parse_lines<Borrower>(text, [](std::string_view line) -> std::optional<Borrower> {
+    const Fields fields(line);
+    const auto session = fields.number<std::uint64_t>("session");
+    const auto host = fields.text("host");
+    const auto link = fields.text("link");
+    if (!session || !host || !link) return std::nullopt;
+    return Borrower{.session = *session, .host = *host, .name = fields.text("name").value_or(*host), .link = *link};
+  });
+}
+
+Lines<Holding> parse_holdings(std::string_view text) {
+  return parse_lines<Holding>(text, [](std::string_view line) -> std::optional<Holding> {
+    const Fields fields(line);
+    const auto qid = fields.number<unsigned>("qid");
+    const auto session = fields.number<std::uint64_t>("session");
+    const auto host = fields.text("host");
+    const auto entries = fields.number<unsigned>("entries");
+    const auto sq = fields.text("sq");
+    const auto irq = fields.number<unsigned>("irq");
+    if (!qid || !session || !host || !entries || !sq || (!irq && !fields.text("poll"))) return std::nullopt;
+    return Holding{.qid = *qid, .session = *session, .host = *host, .entries = *entries, .sq = *sq, .irq = irq};
+  });
+}
+
+Lines<Window> parse_windows(std::string_view text) {
+  return parse_lines<Window>(text, [](std::string_view line) -> std::optional<Window> {
+    const Fields fields(line);
+    const bool in = fields.text("in").has_value();
+    const auto mw = fields.number<unsigned>("mw");
+    const auto base = fields.number<std::uint64_t>("base");
+    const auto size = fields.number<std::uint64_t>("size");
+    const auto used = fields.number<std::uint64_t>("used");
+    if (in == fields.text("out").has_value() || !mw || !base || !size || !used) return std::nullopt;
+    return Window{.inbound = in, .mw = *mw, .base = *base, .size = *size, .used = *used};
+  });
+}
+
+}  // namespace smartio::ctl

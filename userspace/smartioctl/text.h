@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+// The text that the modules put into sysfs, taken apart. Some of it was written by other hosts (names, reasons), so
+// every parser here takes any bytes: what it can't read it counts and leaves out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smartio::ctl {
+
+/// What an attribute of several lines held.
+template <typename T>
+struct Lines {
+  std::vector<T> items;
+  std::size_t unreadable = 0;  ///< lines that are not as the modules write them
+  bool cut = false;            ///< the last line has no end: sysfs gives at most one page
+};
+
+/// One borrower's session on a lent device.
+struct Borrower {
+  std::uint64_t session = 0;
+  std::string host;  ///< UUID
+  std::string name;
+  std::string link;  ///< "local" for the lender itself
+  bool operator==(const Borrower&) const = default;
+};
+
+/// One queue pair of a lent device.
+struct Holding {
+  unsigned qid = 0;
+  std::uint64_t session = 0;
+  std::string host;  ///< name or UUID of the borrower
+  unsigned entries = 0;
+  std::string sq;               ///< where its submission queue is: lender, borrower, cmb
+  std::optional<unsigned> irq;  ///< the device's vector; none: polled
+  bool operator==(const Holding&) const = default;
+};
+
+/// One memory window of a link. Bus addresses and bytes.
+struct Window {
+  bool inbound = false;
+  unsigned mw = 0;
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;
+  std::uint64_t used = 0;
+  bool operator==(const Window&) const = default;
+};
+
+Lines<Borrower> parse_borrowers(std::string_view text);
+Lines<Holding> parse_holdings(std::string_view text);
+Lines<Window> parse_windows(std::string_view text);
+
+/// A number as the kernel prints it, "12" or "0x1f", nothing before or behind it.
+std::optional<std::uint64_t> parse_number(std::string_view text);
+/// Words apart by white space.
+std::vector<std::string> parse_words(std::string_view text);
+/// "0000:01:00.0" for that, for "01:00.0" and for either in capitals; none if it is no PCI address.
+std::optional<std::string> parse_pci_address(std::string_view text);
+
+/// Fit for a terminal: printable ASCII as it is, each other byte a '?'; at most 256 bytes.
+std::string printable(std::string_view text);
+/// Without white space at both ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace smartio::ctl

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace smartio::ctl {
+
+namespace {
+
+using nlohmann::json;
+
+/// "nvme0n1", and neither "nvme0" nor a path's hidden "nvme0c1n1".
+bool is_disk(std::string_view name) {
+  if (!name.starts_with("nvme")) return false;
+  name.remove_prefix(4);
+  const auto digits = [&name] {
+    const std::size_t count = std::min(name.find_first_not_of("0123456789"), name.size());
+    name.remove_prefix(count);
+    return count > 0;
+  };
+  if (!digits() || !name.starts_with('n')) return false;
+  name.remove_prefix(1);
+  return digits() && name.empty();
+}
+
+bool is_yes(const std::string& value) { return value == "1" || value == "yes" || value == "Y" || value == "y"; }
+
+Host read_host(const Sysfs& sysfs, const std::string& uuid) {
+  const std::string at = "class/smartio_host/" + uuid;
+  return {.uuid = printable(uuid),
+          .name = sysfs.text(at + "/name"),
+          .self = is_yes(sysfs.text(at + "/self")),
+          .fenced = is_yes(sysfs.text(at + "/fenced")),
+          .links = parse_words(sysfs.text(at + "/links"))};
+}
+
+Link read_link(const Sysfs& sysfs, const std::string& name) {
+  const std::string at = "class/smartio_link/" + name;
+  return {.name = printable(name),
+          .state = sysfs.text(at + "/state"),
+          .peer = sysfs.text(at + "/peer"),
+          .peer_name = sysfs.text(at + "/peer_name"),
+          .reason = sysfs.text(at + "/reason"),
+          .generation = parse_number(sysfs.text(at + "/generation")).value_or(0),
+          .losses = parse_number(sysfs.text(at + "/losses")).value_or(0),
+          .heartbeat_age_ms = parse_number(sysfs.text(at + "/heartbeat_age_ms")),
+          .windows = parse_windows(sysfs.read(at + "/windows"))};
+}
+
+Lent read_lent(const Sysfs& sysfs, const std::string& pci) {
+  const std::string at = "class/smartio_lent/" + pci;
+  const std::string device = "bus/pci/devices/" + pci;
+  const std::string controller = controller_below(sysfs, device);
+  const std::string below = device + "/nvme/" + controller;
+  return {.pci = printable(pci),
+          .service = sysfs.text(at + "/service"),
+          .controller = controller,
+          .model = controller.empty() ? "" : sysfs.text(below + "/model"),
+          .serial = controller.empty() ? "" : sysfs.text(below + "/serial"),
+          .incarnation = sysfs.text(device + "/incarnation"),
+          .queue_pairs = sysfs.text(device + "/queue_pairs"),
+          .borrowers = parse_borrowers(sysfs.read(at + "/borrowers")),
+          .holdings = parse_holdings(sysfs.read(at + "/holdings"))};
+}
+
+Way read_way(const Sysfs& sysfs, const std::string& name) {
+  const std::string at = "bus/smartio/devices/" + name;
+  return {.name = printable(name),
+          .service = sysfs.text(at + "/service"),
+          .host = sysfs.text(at + "/host"),
+          .host_name = sysfs.text(at + "/host_name"),
+          .pci = sysfs.text(at + "/pci"),
+          .link = sysfs.text(at + "/link"),
+          .state = sysfs.text(at + "/state"),
+          .session = sysfs.text(at + "/session"),
+          .driver = sysfs.link(at + "/driver"),
+          .controller = controller_below(sysfs, at),
+          .disks = disks_of(sysfs, at)};
+}
+
+/// A folder of a class has its attributes beside the devices: those are folders.
+std::vector<std::string> devices(const Sysfs& sysfs, const std::string& folder) {
+  std::vector<std::string> names = sysfs.list(folder);
+  std::error_code error;
+  std::erase_if(names, [&](const std::string& name) {
+    return !std::filesystem::is_directory(sysfs.path(folder + "/" + name), error);
+  });
+  return names;
+}
+
+json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
+
+template <typename T, typename Convert>
+json array_of(const std::vector<T>& items, Convert convert) {
+  json result = json::array();
+  for (const T& item : items) result.push_back(convert(item));
+  return result;
+}
+
+}  // namespace
+
+std::string controller_below(const Sysfs& sysfs, const std::string& device) {
+  const auto names = sysfs.list(device + "/nvme");
+  return names.empty() ? std::string() : names.front();
+}
+
+std::vector<std::string> disks_of(const Sysfs& sysfs, const std::string& device) {
+  std::vector<std::string> disks;
+  const std::string controller = controller_below(sysfs, device);
+  if (controller.empty()) return disks;
+  // A disk with one path only is below its controller; one that may have several is below their subsystem.
+  std::vector<std::string> folders = {device + "/nvme/" + controller};
+  for (const std::string& name : sysfs.list("class/nvme-subsystem")) {
+    const std::string subsystem = "class/nvme-subsystem/" + name;
+    if (sysfs.exists(subsystem + "/" + controller)) folders.push_back(subsystem);
+  }
+  for (const std::string& folder : folders) {
+    for (const std::string& name : sysfs.list(folder)) {
+      if (is_disk(name)) disks.push_back(name);
+    }
+  }
+  std::ranges::sort(disks);
+  const auto doubled = std::ranges::unique(disks);
+  disks.erase(doubled.begin(), doubled.end());
+  return disks;
+}
+
+std::string View::self_name() const {
+  const auto self = std::ranges::find_if(hosts, &Host::self);
+  return self == hosts.end() || self->name.empty() ? "this host" : self->name;
+}
+
+Result<View> read_view(const Sysfs& sysfs, const Choices& choices) {
+  if (!sysfs.exists("class/smartio_host")) {
+    return fail("the module ntb_smartio is not loaded on this host: modprobe ntb_smartio (and the NTB's own driver)");
+  }
+  View view;
+  for (const auto& name : devices(sysfs, "class/smartio_host")) view.hosts.push_back(read_host(sysfs, name));
+  for (const auto& name : devices(sysfs, "class/smartio_link")) view.links.push_back(read_link(sysfs, name));
+  for (const auto& name : devices(sysfs, "class/smartio_lent")) view.lent.push_back(read_lent(sysfs, name));
+  for (const auto& name : devices(sysfs, "bus/smartio/devices")) view.ways.push_back(read_way(sysfs, name));
+  view.choices = choices.read().choices;
+  // This host first, then by name.
+  std::ranges::stable_sort(view.hosts,
+                           [](const Host& a, const Host& b) { return a.self != b.self ? a.self : a.name < b.name; });
+  return view;
+}
+
+std::vector<std::string> problems_of(const View& view) {
+  std::vector<std::string> problems;
+  for (const Link& link : view.links) {
+    if (link.state == "up") continue;
+    const std::string why = link.reason.empty() ? "" : ": " + link.reason;
+    const std::string peer = link.peer_name.empty() ? "" : " to " + link.peer_name;
+    const std::string next = link.state == "refused" ? "see dmesg on both hosts"
+                                                     : "check the cable, and that ntb_smartio is loaded on the other "
+                                                       "host";
+    problems.push_back(fmt::format("link {}{} is {}{}; {}", link.name, peer, link.state, why, next));
+  }
+  for (const Host& host : view.hosts) {
+    if (host.fenced) {
+      problems.push_back(
+          fmt::format("host {} is fenced; smartioctl unfence {} lets it in again", host.name, host.name));
+    }
+  }
+  for (const Way& way : view.ways) {
+    if (way.state == "lost") {
+      problems.push_back(fmt::format("{} of {} over {} is lost; it comes back with the link and its lender's manager",
+                                     way.pci, way.host_name, way.link));
+    } else if (way.driver.empty()) {
+      problems.push_back(fmt::format("{} of {} over {} has no driver; modprobe smartio_{}", way.pci, way.host_name,
+                                     way.link, way.service));
+    }
+  }
+  for (const Choice& choice : view.choices) {
+    if (std::ranges::find(view.lent, choice.pci, &Lent::pci) == view.lent.end()) {
+      problems.push_back(
+          fmt::format("{} was chosen to be lent and is not; smartioctl lend {} says why", choice.pci, choice.pci));
+    }
+  }
+  return problems;
+}
+
+json to_json(const View& view) {
+  json result;
+  result["hosts"] = array_of(view.hosts, [](const Host& h) -> json {
+    return {{"uuid", h.uuid}, {"name", h.name}, {"self", h.self}, {"fenced", h.fenced}, {"links", h.links}};
+  });
+  result["links"] = array_of(view.links, [](const Link& l) -> json {
+    json link = {{"name", l.name},
+                 {"state", l.state},
+                 {"peer", or_null(l.peer)},
+                 {"peer_name", or_null(l.peer_name)},
+                 {"reason", or_null(l.reason)},
+                 {"generation", l.generation},
+                 {"losses", l.losses},
+                 {"heartbeat_age_ms", l.heartbeat_age_ms ? json(*l.heartbeat_age_ms) : json()}};
+    link["windows"] = array_of(l.windows.items, [](const Window& w) -> json {
+      return {
+          {"direction", w.inbound ? "in" : "out"}, {"mw", w.mw}, {"base", w.base}, {"size", w.size}, {"used", w.used}};
+    });
+    return link;
+  });
+  result["lent"] = array_of(view.lent, [](const Lent& d) -> json {
+    json device = {{"pci", d.pci},
+                   {"service", d.service},
+                   {"controller", or_null(d.controller)},
+                   {"model", or_null(d.model)},
+                   {"serial", or_null(d.serial)},
+                   {"incarnation", or_null(d.incarnation)},
+                   {"queue_pairs", or_null(d.queue_pairs)},
+                   {"holdings_complete", !d.holdings.cut}};
+    device["borrowers"] = array_of(d.borrowers.items, [](const Borrower& b) -> json {
+      return {{"session", fmt::format("{:#x}", b.session)}, {"host", b.host}, {"name", b.name}, {"link", b.link}};
+    });
+    device["holdings"] = array_of(d.holdings.items, [](const Holding& h) -> json {
+      return {{"qid", h.qid}, {"session", fmt::format("{:#x}", h.session)}, {"host", h.host}, {"entries", h.entries},
+              {"sq", h.sq},   {"irq", h.irq ? json(*h.irq) : json()}};
+    });
+    return device;
+  });
+  result["devices"] = array_of(view.ways, [](const Way& w) -> json {
+    return {{"name", w.name},
+            {"service", w.service},
+            {"host", w.host},
+            {"host_name", w.host_name},
+            {"pci", w.pci},
+            {"link", w.link},
+            {"state", w.state},
+            {"session", or_null(w.session)},
+            {"driver", or_null(w.driver)},
+            {"controller", or_null(w.controller)},
+            {"disks", w.disks}};
+  });
+  result["chosen"] = array_of(view.choices, [](const Choice& c) -> json {
+    return {{"pci", c.pci}, {"vendor", c.vendor}, {"device", c.device}, {"serial", or_null(c.serial)}};
+  });
+  result["problems"] = problems_of(view);
+  return result;
+}
+
+}  // namespace smartio::ctl

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+// All that one host knows of its cluster, read from sysfs at one moment.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "smartioctl/choices.h"
+#include "smartioctl/sysfs.h"
+#include "smartioctl/text.h"
+
+namespace smartio::ctl {
+
+struct Host {
+  std::string uuid;
+  std::string name;
+  bool self = false;
+  bool fenced = false;
+  std::vector<std::string> links;
+};
+
+struct Link {
+  std::string name;
+  std::string state;  ///< up, joining, down, refused
+  std::string peer;   ///< UUID; empty while nobody was seen
+  std::string peer_name;
+  std::string reason;  ///< why it is not up
+  std::uint64_t generation = 0;
+  std::uint64_t losses = 0;
+  std::optional<std::uint64_t> heartbeat_age_ms;
+  Lines<Window> windows;
+};
+
+/// A device that this host lends.
+struct Lent {
+  std::string pci;
+  std::string service;
+  std::string controller;  ///< nvmeN, the manager's own; empty if there is none
+  std::string model;
+  std::string serial;
+  std::string incarnation;
+  std::string queue_pairs;  ///< as the manager puts it
+  Lines<Borrower> borrowers;
+  Lines<Holding> holdings;
+};
+
+/// One way from this host to a lent device.
+struct Way {
+  std::string name;
+  std::string service;
+  std::string host;  ///< the lender's UUID
+  std::string host_name;
+  std::string pci;    ///< in the lender
+  std::string link;   ///< "local" on the lender
+  std::string state;  ///< ready, open, lost
+  std::string session;
+  std::string driver;
+  std::string controller;          ///< nvmeN
+  std::vector<std::string> disks;  ///< nvmeNnM; two ways to a device lead to the same ones
+};
+
+struct View {
+  std::vector<Host> hosts;
+  std::vector<Link> links;
+  std::vector<Lent> lent;
+  std::vector<Way> ways;
+  std::vector<Choice> choices;
+
+  /// This host's name, or "this host" if the kernel doesn't tell.
+  [[nodiscard]] std::string self_name() const;
+};
+
+/// Fails if ntb_smartio is not loaded here.
+Result<View> read_view(const Sysfs& sysfs, const Choices& choices);
+/// Everything that is not as it should be, each a sentence that names what and the next step.
+std::vector<std::string> problems_of(const View& view);
+nlohmann::json to_json(const View& view);
+
+/// The nvme-core controller below a device ("nvme0"), and the disks that it leads to.
+std::string controller_below(const Sysfs& sysfs, const std::string& device);
+std::vector<std::string> disks_of(const Sysfs& sysfs, const std::string& device);
+
+}  // namespace smartio::ctl

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "smartioctl/fake_cluster.h"
+
+namespace smartio::ctl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(View, WithoutTheModule) {
+  const Scratch root;
+  const Sysfs sysfs(root.path());
+  const auto view = read_view(sysfs, Choices(root.path() / "lend.d"));
+  ASSERT_FALSE(view);
+  EXPECT_THAT(view.error().message, HasSubstr("modprobe ntb_smartio"));
+}
+
+TEST(View, Lender) {
+  const Scratch root;
+  put_lender(root);
+  const Sysfs sysfs(root.path());
+  const View view = read_view(sysfs, Choices(root.path() / "lend.d")).value();
+  ASSERT_EQ(view.hosts.size(), 2U);
+  EXPECT_EQ(view.hosts[0].name, "lender");
+  EXPECT_TRUE(view.hosts[0].self);
+  EXPECT_THAT(view.hosts[1].links, ElementsAre("ntb0"));
+  ASSERT_EQ(view.links.size(), 1U);
+  EXPECT_EQ(view.links[0].peer_name, "borrower");
+  EXPECT_EQ(view.links[0].generation, 3U);
+  EXPECT_EQ(view.links[0].windows.items.size(), 2U);
+  ASSERT_EQ(view.lent.size(), 1U);
+  EXPECT_EQ(view.lent[0].serial, "S1");
+  EXPECT_EQ(view.lent[0].borrowers.items.size(), 2U);
+  EXPECT_EQ(view.lent[0].holdings.items.size(), 3U);
+  ASSERT_EQ(view.ways.size(), 1U);
+  EXPECT_THAT(view.ways[0].disks, ElementsAre("nvme1n1"));
+  EXPECT_THAT(problems_of(view), IsEmpty());
+}
+
+TEST(View, Json) {
+  const Scratch root;
+  put_lender(root);
+  const Sysfs sysfs(root.path());
+  const auto json = to_json(read_view(sysfs, Choices(root.path() / "lend.d")).value());
+  EXPECT_EQ(json["hosts"][1]["fenced"], false);
+  EXPECT_EQ(json["links"][0]["windows"][0]["size"], 0x100000000);
+  EXPECT_EQ(json["links"][0]["reason"], nullptr);
+  EXPECT_EQ(json["lent"][0]["holdings"][0]["irq"], 1);
+  EXPECT_EQ(json["lent"][0]["holdings"][2]["irq"], nullptr);
+  EXPECT_EQ(json["devices"][0]["state"], "open");
+  EXPECT_TRUE(json["problems"].empty());
+}
+
+TEST(View, Problems) {
+  const Scratch root;
+  put_lender(root);
+  root.put("class/smartio_link/ntb0/state", "down\n");
+  root.put("class/smartio_link/ntb0/reason", "cable out\n");
+  root.put("class/smartio_host/bbbb/fenced", "1\n");
+  root.put("lend.d/0000:09:00.0.conf", "vendor = \"0x1\"\ndevice = \"0x2\"\n");
+  const Sysfs sysfs(root.path());
+  EXPECT_THAT(problems_of(read_view(sysfs, Choices(root.path() / "lend.d")).value()),
+              ElementsAre(HasSubstr("link ntb0 to borrower is down: cable out"), HasSubstr("unfence borrower"),
+                          HasSubstr("0000:09:00.0 was chosen")));
+}
+
+TEST(View, DisksOfASinglePath) {
+  const Scratch root;
+  root.put("device/nvme/nvme3/nvme3n1/size", "1");
+  root.put("device/nvme/nvme3/nvme3c3n2/size", "1");
+  root.put("device/nvme/nvme3/nvme3n1x/size", "1");
+  const Sysfs sysfs(root.path());
+  EXPECT_THAT(disks_of(sysfs, "device"), ElementsAre("nvme3n1"));
+  EXPECT_THAT(disks_of(sysfs, "elsewhere"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace smartio::ctl
