@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2016
+# For tests of one drive shared by all hosts of a cluster. On every host /run/shared is the disk (a link to /dev/nvmeXnY)
+# and /run/shared.ctrl names its controller (nvmeN), once share_up returned.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+mapfile -t all < <(hosts)
+mapfile -t borrowers < <(printf '%s\n' "${all[@]}" | grep -vx lender)
+drive=$(fabric drive list | jq -r '.drives[0].name')
+drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
+[ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
+
+# at_once FUNCTION HOST…: for all these hosts at the same time; fails if one fails.
+at_once() {
+	local what=$1 host pid pids=() bad=0; shift
+	for host in "$@"; do "$what" "$host" & pids+=($!); done
+	for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
+	[ $bad = 0 ] || fail "$what failed on a host"
+}
+
+# ---- coming and going ----
+
+# What a host needs before it can lend or borrow: the NTBs' drivers and ntb_smartio, nothing else that wants them.
+load_links() {
+	sh_on "$1" 'for m in p2p_drive p2p_memory smartio_echo smartio_hostile ntb_netdev ntb_transport ntb_pingpong ntb_perf nvme; do
+			! [ -d /sys/module/$m ] || modprobe -r $m
+		done
+		modprobe ntb_hw_amd; modprobe ntb_smartio'
+}
+links_up() { sh_on "$1" 'grep -qsx up /sys/class/smartio_link/*/state && ! grep -qsvx up /sys/class/smartio_link/*/state'; }
+
+# lend [NAME=VALUE…]: with these parameters of the manager.
+lend() {
+	sh_on lender '[ $# = 0 ] || [ -d /sys/module/smartio_nvme_mgr ] || modprobe smartio_nvme_mgr "$@"' lender "$@"
+	on lender smartioctl lend "$drive_pci" > /dev/null || fail "smartioctl lend $drive_pci failed"
+}
+unlend() {
+	sh_on lender '! [ -d /sys/module/smartio_nvme_mgr ] || { ! [ -e /sys/class/smartio_lent/$1 ] || smartioctl unlend $1 > /dev/null
+		! [ -d /sys/module/nvme ] || modprobe -r nvme; modprobe -r smartio_nvme_mgr; }' "$drive_pci"
+}
+
+# attach HOST [NAME=VALUE…]: the client with these parameters, until its disk can be read.
+attach() {
+	local host=$1; shift
+	sh_on "$host" 'modprobe smartio_nvme "$@"' "$@"
+	attached "$host"
+}
+# Finds the disk: that of the controller whose transport is smartio, by way of its hidden path device nvmeScCnN.
+find_disk='rm -f /run/shared /run/shared.ctrl
+	for c in /sys/class/nvme/nvme*; do
+		[ "$(cat $c/transport)" = smartio ] && [ "$(cat $c/state)" = live ] || continue
+		for p in $c/nvme*c*n*; do
+			n=$(basename $p | sed "s/c[0-9]*n/n/")
+			[ -b /dev/$n ] && dd if=/dev/$n of=/dev/null bs=4096 count=1 iflag=direct status=none || continue
+			ln -s /dev/$n /run/shared; basename $c > /run/shared.ctrl; exit 0
+		done
+	done
+	exit 1'
+attached() { until_true 60 "the shared disk on $1" sh_on "$1" "$find_disk"; }
+detach() {
+	sh_on "$1" '! [ -d /sys/module/smartio_nvme ] || modprobe -r smartio_nvme; rm -f /run/shared /run/shared.ctrl'
+}
+gone() { sh_on "$1" '! grep -qsx smartio /sys/class/nvme/*/transport'; }
+
+# The drive and the links as the topology has them: nothing goes wrong. A test that failed may leave more.
+settle() {
+	local link
+	for link in $(fabric link list | jq -r '.links[].name'); do fabric link "$link" up > /dev/null; done
+	[ "$(fabric drive "$drive" status | jq .present)" = true ] || { fabric drive "$drive" insert > /dev/null; sh_on lender 'echo 1 > /sys/bus/pci/rescan'; }
+	fabric drive "$drive" resume > /dev/null
+	fabric drive "$drive" unfault all > /dev/null
+	fabric drive "$drive" release all > /dev/null
+}
+
+# share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): anew.
+share_up() {
+	local host
+	settle
+	if [ $# -gt 0 ] || ! on lender test -e "/sys/class/smartio_lent/$drive_pci"; then share_down; fi
+	at_once load_links "${all[@]}"
+	for host in "${all[@]}"; do until_true 30 "all links of $host" links_up "$host"; done
+	on lender test -e "/sys/class/smartio_lent/$drive_pci" || lend
+	client_parameters=("$@")
+	attach_one() { attach "$1" "${client_parameters[@]}"; }
+	at_once attach_one "${all[@]}"
+}
+share_down() {
+	for_load_kill() { sh_on "$1" 'if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; fi'; }
+	at_once for_load_kill "${all[@]}"
+	at_once detach "${all[@]}"
+	unlend
+}
+
+# stat HOST NAME: a counter of its client, from the sysfs folder of its controller.
+stat() { sh_on "$1" 'cat /sys/class/nvme/$(cat /run/shared.ctrl)/smartio/$1' "$2"; }
+stat_above() { [ "$(stat "$1" "$2")" -gt "$3" ]; }
+path_up() { [ "$(sh_on "$1" 'cat /sys/class/nvme/$(cat /run/shared.ctrl)/state')" = live ]; }
+# holdings: what the lender says of queue pairs, a line each.
+holdings() { on lender cat "/sys/class/smartio_lent/$drive_pci/holdings"; }
+holds() { holdings | grep -c "host=$1 " || true; }
+holds_none() { [ "$(holds "$1")" = 0 ]; }
+link_of() { fabric link list | jq -r --arg h "$1" '[.links[] | select(.primary.host == $h or .secondary.host == $h)][0].name'; }
+# The directions of HOST's link in the ledger: toward and from it.
+directions() {
+	local secondary
+	link=$(link_of "$1")
+	secondary=$(fabric link list | jq -r --arg h "$1" '[.links[] | select(.secondary.host == $h)] | length')
+	if [ "$secondary" != 0 ]; then toward=from_primary from=from_secondary; else toward=from_secondary from=from_primary; fi
+}
+
+# ---- verified load ----
+
+# Each host has 128 MiB of the disk to itself.
+region() { local n=0 host; for host in "${all[@]}"; do [ "$host" != "$1" ] || { echo $((n * 128)); return; }; n=$((n + 1)); done; fail "no host $1"; }
+
+# start_load HOST: fio runs of a few seconds, each with another seed, until stop_load lets the present one end. A block
+# that is not as it was written ends it, and so does any I/O error.
+start_load() {
+	sh_on "$1" 'rm -f /run/load.*
+		cat > /run/load
+		setsid bash /run/load "$@" > /dev/null 2>&1 &' "$(region "$1")" << 'LOAD'
+echo $$ > /run/load.pid
+n=0 engines=(libaio io_uring)
+until [ -e /run/load.stop ]; do
+	fio --name=load --filename=/run/shared --allow_file_create=0 --direct=1 --ioengine=${engines[n % 2]} --rw=randrw --rwmixwrite=60 \
+		--bssplit=4k/70:64k/20:256k/10 --iodepth=32 --size=16m --offset=$(($1 + 64))m --randseed=$((n + 1)) --verify=crc32c \
+		--verify_fatal=1 > /run/load.out 2>&1 || { touch /run/load.failed; break; }
+	n=$((n + 1))
+	echo $n > /run/load.rounds
+done
+touch /run/load.done
+LOAD
+	load_goes_on "$1"
+}
+# Writes that HOST's disk has completed.
+writes_done() { sh_on "$1" 'read -r _ _ _ _ w _ < /sys/block/$(basename "$(readlink /run/shared)")/stat; echo $w'; }
+writes_above() { [ "$(writes_done "$1")" -gt "$2" ]; }
+load_goes_on() {
+	local begin
+	begin=$(writes_done "$1")
+	until_true "${2:-60}" "the load's writes on $1 to go on" writes_above "$1" $((begin + 30))
+}
+load_ended() { on "$1" test -e /run/load.done; }
+stop_load() {
+	on "$1" touch /run/load.stop
+	until_true 180 "the load on $1 to end" load_ended "$1"
+	! on "$1" test -e /run/load.failed || fail "the load on $1: expected no I/O error and every block as written, saw: $(on "$1" cat /run/load.out)"
+	say "verified runs of fio on $1: $(on "$1" cat /run/load.rounds)"
+}
