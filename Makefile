@@ -10,13 +10,16 @@ programs := build/userspace
 ninja := ninja -j $(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all help setup setup-packages ready build modules guest-overlay check check-unit check-tsan check-long check-debug fuzz \
+.PHONY: all help demo setup setup-packages ready build modules guest-overlay check check-unit check-tsan check-long check-debug fuzz \
 	fuzz-quick build-fuzz bench-fabric lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## /{ printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: build guest-overlay ## one drive shared by three hosts: brings a cluster up, uses it, shows it, takes it down
+	@$(tree) scripts/demo
 
 setup: ## the tree, the kernel, the guest image (first time: minutes, all in the build folder or SMARTIO_CACHE)
 	@scripts/setup
