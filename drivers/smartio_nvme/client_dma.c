@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where the data of a request is, as the controller has to be told.
+ *
+ * Mapped for the way's DMA device, a request is one run of addresses where an
+ * IOMMU translates: then one SGL descriptor says it all, if the controller
+ * knows SGLs. Else a PRP list is written beside the SQ, with the same posted
+ * write-combining stores as the command: each tag has its slot there.
+ *
+ * Where the device reaches only memory made for it, data is copied (bounced).
+ */
+#include <linux/blk-integrity.h>
+#include <linux/dma-mapping.h>
+#include <linux/genalloc.h>
+
+#include "client.h"
+#include "client_trace.h"
+
+/* ---- the bounce memory ---- */
+
+/**
+ * snvme_bounce_init() - memory to copy through
+ * @path: with a session open
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int snvme_bounce_init(struct snvme_path *path)
+{
+	struct snvme_bounce *b = &path->bounce;
+
+	b->size = max(path->config.bounce_bytes, path->max_bytes);
+	/* The pool may be small and shared: less will do. */
+	for (;;) {
+		b->cpu = smartio_dma_alloc(path->sdev, b->size, &b->dma,
+					   GFP_KERNEL | __GFP_NOWARN);
+		if (b->cpu || b->size / 2 < path->max_bytes)
+			break;
+		b->size = PAGE_ALIGN(b->size / 2);
+	}
+	if (!b->cpu)
+		return -ENOMEM;
+	b->pool = gen_pool_create(NVME_CTRL_PAGE_SHIFT, NUMA_NO_NODE);
+	if (!b->pool || gen_pool_add_virt(b->pool, (unsigned long)b->cpu,
+					  b->dma, b->size, NUMA_NO_NODE)) {
+		snvme_bounce_exit(path);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * snvme_bounce_exit() - and back
+ * @path: no request has any of it
+ *
+ * Context: process, may sleep.
+ */
+void snvme_bounce_exit(struct snvme_path *path)
+{
+	struct snvme_bounce *b = &path->bounce;
+
+	if (b->pool)
+		gen_pool_destroy(b->pool);
+	smartio_dma_free(path->sdev, b->size, b->cpu, b->dma);
+	memset(b, 0, sizeof(*b));
+}
+
+static void snvme_bounce_copy(struct request *rq, void *buf, bool to_rq)
+{
+	struct req_iterator it;
+	struct bio_vec bv;
+
+	/* What deallocate has to say is not in the bio. */
+	if (rq->rq_flags & RQF_SPECIAL_PAYLOAD) {
+		if (!to_rq)
+			memcpy_from_bvec(buf, &rq->special_vec);
+		return;
+	}
+	rq_for_each_segment(bv, rq, it) {
+		if (to_rq)
+			memcpy_to_bvec(&bv, buf);
+		else
+			memcpy_from_bvec(buf, &bv);
+		buf += bv.bv_len;
+	}
+}
+
+/* ---- what the command says ---- */
+
+static void snvme_list_put(struct snvme_queue *q, struct request *rq,
+			   unsigned int index, u64 addr)
+{
+	size_t at = (size_t)rq->tag * q->list_slot + index * sizeof(__le64);
+
+	if (q->list_io)
+		__raw_writeq((__force u64)cpu_to_le64(addr), q->list_io + at);
+	else
+		*(__le64 *)(q->list_cpu + at) = cpu_to_le64(addr);
+}
+
+static u64 snvme_list_addr(struct snvme_queue *q, struct request *rq)
+{
+	return q->list_addr + (u64)rq->tag * q->list_slot;
+}
+
+/* @len bytes at @addr, a device address. */
+static void snvme_set_one(struct snvme_queue *q, struct request *rq, u64 addr,
+			  u32 len)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	struct snvme_path *path = q->path;
+	struct nvme_command *cmd = &iod->cmd;
+	unsigned int first = NVME_CTRL_PAGE_SIZE -
+			     (addr & (NVME_CTRL_PAGE_SIZE - 1));
+	unsigned int n = 0;
+
+	cmd->common.flags &= ~NVME_CMD_SGL_ALL;
+	cmd->common.dptr.prp1 = cpu_to_le64(addr);
+	cmd->common.dptr.prp2 = 0;
+	if (len <= first)
+		goto out;
+	if (len <= first + NVME_CTRL_PAGE_SIZE) {
+		cmd->common.dptr.prp2 = cpu_to_le64(addr + first);
+		goto out;
+	}
+	if (path->config.sgl_threshold && len >= path->config.sgl_threshold &&
+	    nvme_ctrl_sgl_supported(&path->ctrl)) {
+		cmd->common.flags |= NVME_CMD_SGL_METABUF;
+		memset(&cmd->common.dptr, 0, sizeof(cmd->common.dptr));
+		cmd->common.dptr.sgl.addr = cpu_to_le64(addr);
+		cmd->common.dptr.sgl.length = cpu_to_le32(len);
+		cmd->common.dptr.sgl.type = NVME_SGL_FMT_DATA_DESC << 4;
+		snvme_count(path, SNVME_STAT_SGLS, 1);
+		trace_snvme_map(q, rq, iod, true, 0);
+		return;
+	}
+	for (u64 at = addr + first; at < addr + len; at += NVME_CTRL_PAGE_SIZE)
+		snvme_list_put(q, rq, n++, at);
+	cmd->common.dptr.prp2 = cpu_to_le64(snvme_list_addr(q, rq));
+	snvme_count(path, SNVME_STAT_LISTS, 1);
+out:
+	trace_snvme_map(q, rq, iod, false, n);
+}
+
+/*
+ * Several runs: all but the first begin, and all but the last end, at a page
+ * boundary, as the queue limits demand (virt_boundary_mask).
+ */
+static void snvme_set_scattered(struct snvme_queue *q, struct request *rq)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	struct nvme_command *cmd = &iod->cmd;
+	unsigned int i, n = 0;
+	struct scatterlist *sg;
+	u64 second = 0;
+
+	cmd->common.flags &= ~NVME_CMD_SGL_ALL;
+	for_each_sgtable_dma_sg(&iod->sgt, sg, i) {
+		u64 at = smartio_to_device(q->path->sdev, sg_dma_address(sg));
+		u64 end = at + sg_dma_len(sg);
+
+		while (at < end) {
+			/* One entry late: two pages need no list. */
+			if (!n)
+				cmd->common.dptr.prp1 = cpu_to_le64(at);
+			else if (n == 1)
+				second = at;
+			else
+				snvme_list_put(q, rq, n - 1, at);
+			n++;
+			at = (at | (NVME_CTRL_PAGE_SIZE - 1)) + 1;
+		}
+	}
+	if (n > 2) {
+		snvme_list_put(q, rq, 0, second);
+		second = snvme_list_addr(q, rq);
+		snvme_count(q->path, SNVME_STAT_LISTS, 1);
+	}
+	cmd->common.dptr.prp2 = cpu_to_le64(second);
+	trace_snvme_map(q, rq, iod, false, n > 2 ? n - 1 : 0);
+}
+
+/* ---- the mapping ---- */
+
+static blk_status_t snvme_map_bounce(struct snvme_queue *q, struct request *rq)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	struct snvme_path *path = q->path;
+	u32 len = blk_rq_payload_bytes(rq);
+
+	iod->bounce = gen_pool_dma_alloc(path->bounce.pool, len, &iod->dma);
+	if (!iod->bounce) {
+		/* Requests of any queue may have it all: come back in a while. */
+		snvme_count(path, SNVME_STAT_BOUNCE_FULL, 1);
+		return BLK_STS_RESOURCE;
+	}
+	iod->mapped = SNVME_MAPPED_BOUNCE;
+	iod->len = len;
+	if (rq_data_dir(rq) == WRITE)
+		snvme_bounce_copy(rq, iod->bounce, false);
+	snvme_count(path, SNVME_STAT_BOUNCED, 1);
+	snvme_count(path, SNVME_STAT_BOUNCED_BYTES, len);
+	snvme_set_one(q, rq, smartio_to_device(path->sdev, iod->dma), len);
+	return BLK_STS_OK;
+}
+
+static blk_status_t snvme_map_one(struct snvme_queue *q, struct request *rq)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	struct bio_vec bv = req_bvec(rq);
+
+	iod->dma = dma_map_bvec(q->path->dma_dev, &bv, rq_dma_dir(rq),
+				DMA_ATTR_NO_WARN);
+	if (dma_mapping_error(q->path->dma_dev, iod->dma))
+		return BLK_STS_RESOURCE;
+	iod->mapped = SNVME_MAPPED_ONE;
+	iod->len = bv.bv_len;
+	snvme_set_one(q, rq, smartio_to_device(q->path->sdev, iod->dma),
+		      iod->len);
+	return BLK_STS_OK;
+}
+
+static blk_status_t snvme_map_sg(struct snvme_queue *q, struct request *rq)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	u64 addr;
+	int ret;
+
+	sg_init_table(iod->sg, blk_rq_nr_phys_segments(rq));
+	iod->sgt.sgl = iod->sg;
+	iod->sgt.orig_nents = blk_rq_map_sg(rq->q, rq, iod->sg);
+	if (!iod->sgt.orig_nents)
+		return BLK_STS_IOERR;
+	ret = dma_map_sgtable(q->path->dma_dev, &iod->sgt, rq_dma_dir(rq),
+			      DMA_ATTR_NO_WARN);
+	if (ret)
+		return ret == -EREMOTEIO ? BLK_STS_TARGET : BLK_STS_RESOURCE;
+	iod->mapped = SNVME_MAPPED_SG;
+	if (iod->sgt.nents > 1) {
+		snvme_set_scattered(q, rq);
+		return BLK_STS_OK;
+	}
+	addr = smartio_to_device(q->path->sdev, sg_dma_address(iod->sgt.sgl));
+	snvme_set_one(q, rq, addr, blk_rq_payload_bytes(rq));
+	return BLK_STS_OK;
+}
+
+/**
+ * snvme_map() - let the device reach the data of a request, and tell it where
+ * @q: to which it goes
+ * @rq: the request; its command has been set up
+ *
+ * Context: any.
+ * Return: BLK_STS_OK; BLK_STS_RESOURCE: later.
+ */
+blk_status_t snvme_map(struct snvme_queue *q, struct request *rq)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+
+	iod->mapped = SNVME_MAPPED_NONE;
+	if (!blk_rq_nr_phys_segments(rq))
+		return BLK_STS_OK;
+	if (q->path->bounce.pool)
+		return snvme_map_bounce(q, rq);
+	if (blk_rq_nr_phys_segments(rq) == 1)
+		return snvme_map_one(q, rq);
+	return snvme_map_sg(q, rq);
+}
+
+/**
+ * snvme_unmap() - the device has done with the data of a request
+ * @path: to which it went
+ * @rq: the request
+ *
+ * Context: any.
+ */
+void snvme_unmap(struct snvme_path *path, struct request *rq)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+
+	switch (iod->mapped) {
+	case SNVME_MAPPED_ONE:
+		dma_unmap_page(path->dma_dev, iod->dma, iod->len,
+			       rq_dma_dir(rq));
+		break;
+	case SNVME_MAPPED_SG:
+		dma_unmap_sgtable(path->dma_dev, &iod->sgt, rq_dma_dir(rq), 0);
+		break;
+	case SNVME_MAPPED_BOUNCE:
+		if (rq_data_dir(rq) == READ && !nvme_req(rq)->status)
+			snvme_bounce_copy(rq, iod->bounce, true);
+		gen_pool_free(path->bounce.pool, (unsigned long)iod->bounce,
+			      iod->len);
+		break;
+	}
+	iod->mapped = SNVME_MAPPED_NONE;
+}

@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What happens to a path.
+ *
+ *            session granted              all queues created
+ *   (none) ------------------> JOINING -----------------------> UP
+ *                               ^   |                           |
+ *            attached again     |   | lost                      | lost
+ *                               |   v                           |
+ *            REVOKED <------------ LOST <-----------------------+
+ *                 smartio_open()
+ *
+ * Lost: the link went down, the lender ended the session, a command timed out
+ * twice, or somebody wants a reset. From then on nothing is sent, and requests
+ * that were are held: the device may still work on them, so neither may their
+ * memory be used again, nor may they be sent again by this or another path.
+ *
+ * smartio_open() succeeds only when the lender has ended the old session. Then
+ * true completions are taken from the CQs, and all other requests are given
+ * back to nvme-core, which sends them again.
+ *
+ * Losses and joins run on the client's ordered workqueue, one after another.
+ */
+#include <linux/delay.h>
+
+#include "client.h"
+#include "client_trace.h"
+
+#define SNVME_BACKOFF_MIN_MS	100
+#define SNVME_BACKOFF_MAX_MS	2000
+/* Nothing to hope for soon: no queue pair left, or another version. */
+#define SNVME_BACKOFF_SLOW_MS	10000
+/* How long a path that goes waits for the lender to end its session. */
+#define SNVME_LEAVE_S		30
+
+const char * const snvme_state_names[] = {
+	[SNVME_JOINING] = "joining",
+	[SNVME_UP] = "up",
+	[SNVME_LOST] = "lost",
+	[SNVME_REVOKED] = "revoked",
+};
+
+/**
+ * snvme_client_path() - the path of a client
+ * @client: the client
+ *
+ * Context: any.
+ * Return: it, with a reference for nvme_put_ctrl(), or NULL.
+ */
+struct snvme_path *snvme_client_path(struct snvme_client *client)
+{
+	struct snvme_path *path;
+
+	spin_lock(&client->lock);
+	path = client->path;
+	if (path)
+		nvme_get_ctrl(&path->ctrl);
+	spin_unlock(&client->lock);
+	return path;
+}
+
+/**
+ * snvme_path_set() - note a new state
+ * @path: the path
+ * @state: its state
+ *
+ * Context: under path->lock.
+ */
+void snvme_path_set(struct snvme_path *path, enum snvme_state state)
+{
+	lockdep_assert_held(&path->lock);
+	trace_snvme_path_state(path, path->state, state,
+			       state == SNVME_LOST ? path->why : "");
+	WRITE_ONCE(path->state, state);
+}
+
+/**
+ * snvme_path_lose() - the path can't be used any more
+ * @path: the path
+ * @why: for people; a constant
+ *
+ * A join that is under way fails soon; the rest is left to lose_work.
+ *
+ * Context: any.
+ */
+void snvme_path_lose(struct snvme_path *path, const char *why)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->lock, flags);
+	if (path->closed) {
+		spin_unlock_irqrestore(&path->lock, flags);
+		return;
+	}
+	path->gen++;
+	path->dropped = false;
+	path->admin_live = false;
+	if (path->state != SNVME_LOST) {
+		path->why = why;
+		path->lost_at = jiffies;
+		snvme_count(path, SNVME_STAT_LOSSES, 1);
+		snvme_path_set(path, SNVME_LOST);
+	}
+	snvme_relay_fail_all(path);
+	queue_work(path->client->wq, &path->lose_work);
+	spin_unlock_irqrestore(&path->lock, flags);
+}
+
+static bool snvme_count_started(struct request *rq, void *data)
+{
+	unsigned int *count = data;
+
+	*count += blk_mq_request_started(rq) && !blk_mq_request_completed(rq);
+	return true;
+}
+
+static unsigned int snvme_held(struct snvme_path *path)
+{
+	unsigned int count = 0;
+
+	if (path->ctrl.tagset)
+		blk_mq_tagset_busy_iter(path->ctrl.tagset, snvme_count_started,
+					&count);
+	return count;
+}
+
+static void snvme_drop_admin(struct snvme_path *path)
+{
+	struct nvme_ctrl *ctrl = &path->ctrl;
+
+	flush_work(&ctrl->async_event_work);
+	if (ctrl->admin_tagset) {
+		nvme_quiesce_admin_queue(ctrl);
+		spin_lock_irq(&path->lock);
+		snvme_relay_fail_all(path);
+		spin_unlock_irq(&path->lock);
+		blk_mq_tagset_wait_completed_request(ctrl->admin_tagset);
+		nvme_unquiesce_admin_queue(ctrl);
+	}
+	spin_lock_irq(&path->lock);
+	path->aer_armed = false;
+	path->events_count = 0;
+	spin_unlock_irq(&path->lock);
+}
+
+/*
+ * Nothing is sent any more; what was is held. Requests that nvme-core has not
+ * started go elsewhere by themselves from here on.
+ *
+ * The queues are not quiesced: a scan may add a namespace between quiesce and
+ * unquiesce, at which blk-mq warns. The SQ's lock does it, and then a
+ * queue_rq() that is under way is waited for.
+ */
+static void snvme_path_drop(struct snvme_path *path)
+{
+	struct nvme_ctrl *ctrl = &path->ctrl;
+	unsigned int i;
+
+	/* Fails unless LIVE. Before the queues stop being live. */
+	nvme_change_ctrl_state(ctrl, NVME_CTRL_RESETTING);
+	for (i = 0; i < path->max_queues; i++)
+		snvme_queue_stop(&path->queues[i]);
+	if (ctrl->tagset)
+		blk_mq_wait_quiesce_done(ctrl->tagset);
+	snvme_drop_admin(path);
+	/* Here, so that nvme-core's fast_io_fail_tmo counts from the loss. */
+	nvme_change_ctrl_state(ctrl, NVME_CTRL_CONNECTING);
+}
+
+static bool snvme_fail_request(struct request *rq, void *data)
+{
+	unsigned int *count = data;
+
+	if (!blk_mq_request_started(rq) || blk_mq_request_completed(rq))
+		return true;
+	nvme_req(rq)->status = NVME_SC_HOST_ABORTED_CMD | NVME_STATUS_DNR;
+	nvme_req(rq)->flags |= NVME_REQ_CANCELLED;
+	blk_mq_complete_request(rq);
+	*count += 1;
+	return true;
+}
+
+/* With errors that no path tries again. The window is shut. */
+static void snvme_fail_held(struct snvme_path *path)
+{
+	unsigned int count = 0;
+
+	if (!path->ctrl.tagset)
+		return;
+	blk_mq_tagset_busy_iter(path->ctrl.tagset, snvme_fail_request, &count);
+	blk_mq_tagset_wait_completed_request(path->ctrl.tagset);
+	snvme_count(path, SNVME_STAT_FAILED, count);
+	if (count)
+		dev_warn(path->ctrl.device, "%u held requests failed\n", count);
+}
+
+/*
+ * The device touches nothing of the old session any more. @retry: it was the
+ * lender who said so, so that another path may send them again.
+ */
+static void snvme_path_revoked(struct snvme_path *path, bool retry)
+{
+	unsigned int i, late = 0, held;
+
+	cancel_delayed_work(&path->fail_work);
+	for (i = 0; i < path->max_queues; i++)
+		late += snvme_queue_reap_late(&path->queues[i]);
+	held = snvme_held(path);
+	snvme_count(path, SNVME_STAT_REAPED_LATE, late);
+	if (retry) {
+		snvme_count(path, SNVME_STAT_CANCELLED, held);
+		nvme_cancel_tagset(&path->ctrl);
+	} else {
+		snvme_fail_held(path);
+	}
+	for (i = 0; i < path->max_queues; i++)
+		snvme_queue_close(&path->queues[i]);
+	spin_lock_irq(&path->lock);
+	if (path->state == SNVME_LOST)
+		snvme_path_set(path, SNVME_REVOKED);
+	spin_unlock_irq(&path->lock);
+	if (late || held)
+		dev_info(path->ctrl.device,
+			 "session over after %u ms: %u requests had completed, %u %s\n",
+			 jiffies_to_msecs(jiffies - path->lost_at), late, held,
+			 retry ? "given back" : "failed");
+}
+
+static void snvme_lose_work(struct work_struct *work)
+{
+	struct snvme_path *path = container_of(work, struct snvme_path,
+					       lose_work);
+	struct snvme_client *client = path->client;
+	unsigned int gen, held;
+	bool again, session;
+	int tmo;
+
+	spin_lock_irq(&path->lock);
+	gen = path->gen;
+	again = path->state != SNVME_LOST;
+	spin_unlock_irq(&path->lock);
+	if (again)
+		return;
+	snvme_path_drop(path);
+	held = snvme_held(path);
+	snvme_count(path, SNVME_STAT_HELD, held);
+	if (path->started)
+		dev_warn(path->ctrl.device, "path lost (%s), %u requests held\n",
+			 path->why, held);
+	session = smartio_session_id(path->sdev);
+	smartio_close(path->sdev);
+	path->ended = session && smartio_link_up(path->sdev);
+
+	spin_lock_irq(&path->lock);
+	if (gen == path->gen)
+		path->dropped = true;
+	spin_unlock_irq(&path->lock);
+	if (path->leaving)
+		return;
+	tmo = path->opts.fast_io_fail_tmo;
+	if (tmo >= 0)
+		mod_delayed_work(client->wq, &path->fail_work, tmo * HZ);
+	mod_delayed_work(client->wq, &client->join_work,
+			 session ? 0 : msecs_to_jiffies(SNVME_BACKOFF_MIN_MS));
+}
+
+/*
+ * Held requests have waited long enough (dev_loss_tmo). They may only fail
+ * when the device can't reach their memory: with the link up that is when the
+ * lender has said so, which comes by smartio_open().
+ */
+static void snvme_fail_work(struct work_struct *work)
+{
+	struct snvme_path *path = container_of(to_delayed_work(work),
+					       struct snvme_path, fail_work);
+
+	if (READ_ONCE(path->state) != SNVME_LOST)
+		return;
+	if (smartio_link_up(path->sdev))
+		mod_delayed_work(path->client->wq, &path->fail_work, HZ);
+	else
+		snvme_fail_held(path);
+}
+
+/**
+ * snvme_path_init() - what a new path needs for the above
+ * @path: zeroed
+ */
+void snvme_path_init(struct snvme_path *path)
+{
+	spin_lock_init(&path->lock);
+	INIT_LIST_HEAD(&path->relays);
+	INIT_WORK(&path->lose_work, snvme_lose_work);
+	INIT_DELAYED_WORK(&path->fail_work, snvme_fail_work);
+	path->state = SNVME_JOINING;
+	path->why = "";
+}
+
+/**
+ * snvme_path_close() - no more losses
+ * @path: lost, and that was dealt with
+ *
+ * Context: process, may sleep; on client->wq only if lose_work isn't.
+ */
+void snvme_path_close(struct snvme_path *path)
+{
+	spin_lock_irq(&path->lock);
+	path->closed = true;
+	spin_unlock_irq(&path->lock);
+	cancel_work_sync(&path->lose_work);
+	cancel_delayed_work_sync(&path->fail_work);
+}
+
+/* ---- leaving ---- */
+
+/*
+ * Return: whether the lender has ended the session. If not, the link is down,
+ * and the window shut.
+ */
+static bool snvme_leave_session(struct snvme_path *path)
+{
+	unsigned long deadline = jiffies + SNVME_LEAVE_S * HZ;
+	int ret;
+
+	if (path->ended)
+		return true;
+	for (;;) {
+		if (!smartio_link_up(path->sdev))
+			return false;
+		ret = smartio_open(path->sdev);
+		if (!ret)
+			smartio_close(path->sdev);
+		/* The device is lent no more, or not to us: all ended. */
+		if (!ret || ret == -ENODEV || ret == -EACCES)
+			return true;
+		if (time_after(jiffies, deadline)) {
+			dev_err(path->ctrl.device,
+				"%s did not end the session within %u s (%d), going anyway\n",
+				path->sdev->host_name, SNVME_LEAVE_S, ret);
+			return false;
+		}
+		msleep(SNVME_BACKOFF_MIN_MS);
+	}
+}
+
+/**
+ * snvme_path_leave() - the controller is being deleted
+ * @path: in state DELETING
+ *
+ * When it returns no request of it is with the device.
+ *
+ * Context: process, may sleep; not on client->wq.
+ */
+void snvme_path_leave(struct snvme_path *path)
+{
+	struct snvme_client *client = path->client;
+
+	spin_lock_irq(&path->lock);
+	path->leaving = true;
+	spin_unlock_irq(&path->lock);
+	snvme_path_lose(path, "removed from this host");
+	/*
+	 * A path that is DELETING is chosen by multipath still, and a bio would
+	 * spin on it, for its queues take nothing.
+	 */
+	nvme_change_ctrl_state(&path->ctrl, NVME_CTRL_DELETING_NOIO);
+	cancel_delayed_work_sync(&client->join_work);
+	queue_work(client->wq, &path->lose_work);
+	flush_work(&path->lose_work);
+	snvme_path_close(path);
+	snvme_path_revoked(path, snvme_leave_session(path));
+}
+
+/* ---- joining ---- */
+
+/* We delete it, so a new one may come. */
+static void snvme_path_expel(struct snvme_path *path)
+{
+	path->expelled = true;
+	nvme_delete_ctrl(&path->ctrl);
+}
+
+static const char *snvme_explain(int error)
+{
+	switch (error) {
+	case -EACCES:
+		return "this host is fenced";
+	case -ENOSPC:
+		return "no queue pair or memory is left for this host";
+	case -EPROTO:
+		return "its manager speaks another version of the protocol";
+	case -ERANGE:
+		return "a window is too small";
+	case -ENOMEM:
+		return "out of memory";
+	case -ETIMEDOUT:
+		return "no answer";
+	}
+	return "error";
+}
+
+/* Once, until there is another reason. What passes by itself isn't told. */
+static void snvme_join_log(struct snvme_client *client, int error)
+{
+	struct smartio_device *sdev = client->sdev;
+
+	if (error == client->last_error)
+		return;
+	client->last_error = error;
+	if (!error || error == -EAGAIN || error == -ENOLINK ||
+	    error == -ENODEV || error == -ESTALE)
+		return;
+	dev_warn(&sdev->dev, "cannot use drive %s of %s over %s: %s (%d)\n",
+		 sdev->pci_name, sdev->host_name, sdev->link_name,
+		 snvme_explain(error), error);
+}
+
+static void snvme_join_later(struct snvme_client *client, int error)
+{
+	switch (error) {
+	case -EACCES:	/* until SMARTIO_READY */
+	case -ENODEV:
+		return;
+	case -EPROTO:
+	case -ENOSPC:
+		client->backoff_ms = SNVME_BACKOFF_SLOW_MS;
+		break;
+	default:
+		client->backoff_ms = clamp(client->backoff_ms * 2,
+					   SNVME_BACKOFF_MIN_MS,
+					   SNVME_BACKOFF_MAX_MS);
+	}
+	queue_delayed_work(client->wq, &client->join_work,
+			   msecs_to_jiffies(client->backoff_ms));
+}
+
+/* A session is open. Return: 0 or why it came to nothing; it is closed then. */
+static int snvme_join_session(struct snvme_client *client,
+			      struct snvme_path *path)
+{
+	struct smartio_device *sdev = client->sdev;
+	struct snvme_limits limits;
+	int ret;
+
+	ret = snvme_attach(sdev, &limits);
+	if (ret)
+		goto close;
+	if (path && !snvme_limits_fit(path, &limits)) {
+		dev_err(path->ctrl.device,
+			"the manager offers another subsystem or smaller queues than before\n");
+		ret = -ESTALE;
+		goto close;
+	}
+	if (!path) {
+		path = snvme_path_create(client, &limits);
+		if (IS_ERR(path)) {
+			ret = PTR_ERR(path);
+			goto close;
+		}
+	}
+	ret = snvme_path_join(path, &limits);
+	if (!ret) {
+		dev_info(path->ctrl.device,
+			 "drive %s of %s over %s: %u+%u queue pairs of %u, %s\n",
+			 sdev->pci_name, sdev->host_name, sdev->link_name,
+			 path->nr_queues, path->nr_poll,
+			 path->queues[0].entries,
+			 path->config.dma_mode == SNVME_DMA_BOUNCE ?
+			 "data copied" : "data mapped");
+		return 0;
+	}
+	if (path->started) {
+		/* lose_work closes the session, and queues the next attempt. */
+		if (ret != -ESTALE)
+			snvme_path_lose(path, "join failed");
+		return ret;
+	}
+	/* Nobody has seen it: all of it goes. */
+	snvme_path_lose(path, "join failed");
+	snvme_path_drop(path);
+	smartio_close(sdev);
+	snvme_path_revoked(path, false);
+	snvme_path_discard(path);
+	return ret;
+
+close:
+	smartio_close(sdev);
+	return ret;
+}
+
+static bool snvme_loss_expired(struct snvme_path *path)
+{
+	int attempts = path->opts.max_reconnects;
+
+	return attempts >= 0 && READ_ONCE(path->state) == SNVME_LOST &&
+	       time_after(jiffies, path->lost_at + (unsigned long)attempts *
+			  path->opts.reconnect_delay * HZ);
+}
+
+static void snvme_join(struct snvme_client *client, struct snvme_path *path)
+{
+	int ret = smartio_open(client->sdev);
+
+	if (path && (!ret || ret == -EACCES))
+		snvme_path_revoked(path, true);
+	if (!ret)
+		ret = snvme_join_session(client, path);
+	snvme_join_log(client, ret);
+	if (!ret) {
+		client->backoff_ms = 0;
+		return;
+	}
+	if (path && (ret == -EACCES || ret == -ESTALE ||
+		     snvme_loss_expired(path)))
+		snvme_path_expel(path);
+	else
+		snvme_join_later(client, ret);
+}
+
+/* May it try? Not while it is up, nor before a loss was dealt with. */
+static bool snvme_may_join(struct snvme_path *path)
+{
+	bool may;
+
+	spin_lock_irq(&path->lock);
+	may = !path->leaving &&
+	      ((path->state == SNVME_LOST && path->dropped) ||
+	       path->state == SNVME_REVOKED);
+	spin_unlock_irq(&path->lock);
+	return may;
+}
+
+static void snvme_join_work(struct work_struct *work)
+{
+	struct snvme_client *client = container_of(to_delayed_work(work),
+						   struct snvme_client,
+						   join_work);
+	struct snvme_path *path;
+
+	if (client->removing || client->detached)
+		return;
+	path = snvme_client_path(client);
+	if (!path || snvme_may_join(path))
+		snvme_join(client, path);
+	if (path)
+		nvme_put_ctrl(&path->ctrl);
+}
+
+/**
+ * snvme_client_kick() - an attempt is worth it now
+ * @client: the client
+ *
+ * Context: any.
+ */
+void snvme_client_kick(struct snvme_client *client)
+{
+	client->backoff_ms = 0;
+	mod_delayed_work(client->wq, &client->join_work, 0);
+}
+
+/**
+ * snvme_client_init() - what a new client needs for the above
+ * @client: zeroed
+ */
+void snvme_client_init(struct snvme_client *client)
+{
+	spin_lock_init(&client->lock);
+	init_waitqueue_head(&client->gone);
+	INIT_DELAYED_WORK(&client->join_work, snvme_join_work);
+}

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pairs. The SQ is memory beside the controller, written from here by
+ * posted write-combining stores; the CQ is memory of this host, written by the
+ * controller. Nothing is ever read across a link.
+ *
+ * Opening and closing follow the session; the CQ's memory lives as long as
+ * the path, so that completions can be looked for after a loss.
+ */
+#include <linux/io.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "client.h"
+#include "client_trace.h"
+
+/* How often a queue without an interrupt is looked at, while it has work. */
+#define SNVME_TIMED_NS	(200 * NSEC_PER_USEC)
+
+/* ---- submission ---- */
+
+static void snvme_sq_write(struct snvme_queue *q,
+			   const struct nvme_command *cmd)
+{
+	size_t at = (size_t)q->sq_tail * sizeof(*cmd);
+
+	if (q->sq_io)
+		__iowrite64_copy(q->sq_io + at, cmd, sizeof(*cmd) / 8);
+	else
+		memcpy(q->sq_cpu + at, cmd, sizeof(*cmd));
+	if (++q->sq_tail == q->entries)
+		q->sq_tail = 0;
+	q->submitted++;
+}
+
+/*
+ * Write-combining stores, of the command and of its PRP list, are ordered only
+ * by this CPU's own fence, and another CPU may ring for them: so they are
+ * fenced before the lock is let go, whoever rings.
+ */
+static void snvme_sq_flush(struct snvme_queue *q)
+{
+	wmb();	/* commands and lists before the doorbell */
+	if (q->timed && !hrtimer_is_queued(&q->timer))
+		hrtimer_start(&q->timer, ns_to_ktime(SNVME_TIMED_NS),
+			      HRTIMER_MODE_REL);
+}
+
+static void snvme_sq_ring(struct snvme_queue *q)
+{
+	writel(q->sq_tail, q->db_sq);
+	q->sq_rung = q->sq_tail;
+}
+
+/**
+ * snvme_queue_submit() - send a command
+ * @q: the queue
+ * @cmd: the command
+ * @last: tell the controller now
+ *
+ * If the queue is not live the command isn't sent: its request counts as held
+ * then, and ends as the other held ones do.
+ *
+ * Context: any.
+ */
+void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
+			bool last)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->sq_lock, flags);
+	trace_snvme_submit(q, cmd, q->live);
+	if (q->live) {
+		snvme_sq_write(q, cmd);
+		snvme_sq_flush(q);
+		if (last)
+			snvme_sq_ring(q);
+	}
+	spin_unlock_irqrestore(&q->sq_lock, flags);
+}
+
+/**
+ * snvme_queue_submit_list() - send the commands of several requests
+ * @q: the queue
+ * @list: the requests; empty then
+ *
+ * Context: any.
+ */
+void snvme_queue_submit_list(struct snvme_queue *q, struct rq_list *list)
+{
+	unsigned long flags;
+	struct request *rq;
+
+	if (rq_list_empty(list))
+		return;
+	spin_lock_irqsave(&q->sq_lock, flags);
+	while ((rq = rq_list_pop(list))) {
+		trace_snvme_submit(q, nvme_req(rq)->cmd, q->live);
+		if (q->live)
+			snvme_sq_write(q, nvme_req(rq)->cmd);
+	}
+	if (q->live) {
+		snvme_sq_flush(q);
+		snvme_sq_ring(q);
+	}
+	spin_unlock_irqrestore(&q->sq_lock, flags);
+}
+
+/**
+ * snvme_queue_ring() - tell the controller of commands it wasn't told of
+ * @q: the queue
+ *
+ * Context: any.
+ */
+void snvme_queue_ring(struct snvme_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->sq_lock, flags);
+	if (q->live && q->sq_rung != q->sq_tail)
+		snvme_sq_ring(q);
+	spin_unlock_irqrestore(&q->sq_lock, flags);
+}
+
+/* ---- completion ---- */
+
+/*
+ * "Aborted, SQ deleted" is generic status: core would try again on this path,
+ * or fail. The queue is gone, so the path is lost, or about to be: leave the
+ * request to that. When no more will come, the same goes for commands that
+ * were ended with the queue under another name.
+ */
+static bool snvme_left_to_loss(u16 status, bool late)
+{
+	switch (status & NVME_SCT_SC_MASK) {
+	case NVME_SC_ABORT_QUEUE:
+		return true;
+	case NVME_SC_ABORT_REQ:
+	case NVME_SC_INTERNAL:
+		return late;
+	}
+	return false;
+}
+
+static void snvme_cqe(struct snvme_queue *q, struct nvme_completion *cqe,
+		      struct io_comp_batch *iob, bool late)
+{
+	u16 cid = READ_ONCE(cqe->command_id);
+	struct request *rq;
+
+	trace_snvme_complete(q, cqe);
+	if (snvme_left_to_loss(le16_to_cpu(cqe->status) >> 1, late))
+		return;
+	rq = nvme_find_rq(q->path->io_tags.tags[q->index], cid);
+	if (!rq) {
+		dev_warn_ratelimited(q->path->ctrl.device,
+				     "queue %u: completion of command %#x, which is not under way\n",
+				     q->qid, cid);
+		return;
+	}
+	q->completed++;
+	if (!nvme_try_complete_req(rq, cqe->status, cqe->result) &&
+	    !blk_mq_add_to_batch(rq, iob,
+				 nvme_req(rq)->status != NVME_SC_SUCCESS,
+				 snvme_complete_batch))
+		snvme_complete_rq(rq);
+}
+
+/* Under cq_lock. */
+static unsigned int snvme_cq_reap(struct snvme_queue *q,
+				  struct io_comp_batch *iob, bool late)
+{
+	unsigned int found = 0;
+
+	while (snvme_queue_pending(q)) {
+		dma_rmb();
+		snvme_cqe(q, &q->cq[q->cq_head], iob, late);
+		if (++q->cq_head == q->entries) {
+			q->cq_head = 0;
+			q->phase ^= 1;
+		}
+		found++;
+	}
+	return found;
+}
+
+/**
+ * snvme_queue_reap_now() - take what has come, and say so to the controller
+ * @q: the queue
+ * @iob: where to collect, or NULL
+ *
+ * Context: any.
+ * Return: how many.
+ */
+unsigned int snvme_queue_reap_now(struct snvme_queue *q,
+				  struct io_comp_batch *iob)
+{
+	unsigned int found = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->cq_lock, flags);
+	if (!q->dead) {
+		found = snvme_cq_reap(q, iob, false);
+		if (found)
+			writel(q->cq_head, q->db_cq);
+	}
+	spin_unlock_irqrestore(&q->cq_lock, flags);
+	return found;
+}
+
+/**
+ * snvme_queue_reap_late() - take what had come when the queue was deleted
+ * @q: the queue, stopped; the controller writes to it no more
+ *
+ * Those are true completions, and save a retry, which matters for commands
+ * that must not run twice.
+ *
+ * Context: process.
+ * Return: how many requests they ended.
+ */
+unsigned int snvme_queue_reap_late(struct snvme_queue *q)
+{
+	unsigned int ended = 0;
+	u64 before;
+
+	if (!q->path->ctrl.tagset || !q->cq || !q->qid)
+		return 0;
+	spin_lock_irq(&q->cq_lock);
+	before = q->completed;
+	snvme_cq_reap(q, NULL, true);
+	ended = q->completed - before;
+	spin_unlock_irq(&q->cq_lock);
+	return ended;
+}
+
+static irqreturn_t snvme_irq(int irq, void *context)
+{
+	struct snvme_queue *q = context;
+	DEFINE_IO_COMP_BATCH(iob);
+	unsigned int found;
+
+	found = snvme_queue_reap_now(q, &iob);
+	if (!rq_list_empty(&iob.req_list))
+		snvme_complete_batch(&iob);
+	/* Only this handler counts, and it runs on one CPU at a time. */
+	WRITE_ONCE(q->interrupts, q->interrupts + 1);
+	return found ? IRQ_HANDLED : IRQ_NONE;
+}
+
+static enum hrtimer_restart snvme_timer(struct hrtimer *timer)
+{
+	struct snvme_queue *q = container_of(timer, struct snvme_queue, timer);
+	DEFINE_IO_COMP_BATCH(iob);
+
+	snvme_queue_reap_now(q, &iob);
+	if (!rq_list_empty(&iob.req_list))
+		snvme_complete_batch(&iob);
+	if (!READ_ONCE(q->live) ||
+	    READ_ONCE(q->submitted) == READ_ONCE(q->completed))
+		return HRTIMER_NORESTART;	/* the next submission starts it */
+	hrtimer_forward_now(timer, ns_to_ktime(SNVME_TIMED_NS));
+	return HRTIMER_RESTART;
+}
+
+/* ---- from session to session ---- */
+
+/**
+ * snvme_queue_start() - let commands through
+ * @q: open
+ *
+ * Context: process.
+ */
+void snvme_queue_start(struct snvme_queue *q)
+{
+	spin_lock_irq(&q->sq_lock);
+	WRITE_ONCE(q->live, true);
+	spin_unlock_irq(&q->sq_lock);
+}
+
+/**
+ * snvme_queue_stop() - no more commands, no more completions
+ * @q: the queue
+ *
+ * What has come by now is taken first. Nobody writes to the SQ or rings when
+ * it returns.
+ *
+ * Context: process.
+ */
+void snvme_queue_stop(struct snvme_queue *q)
+{
+	spin_lock_irq(&q->sq_lock);
+	WRITE_ONCE(q->live, false);
+	spin_unlock_irq(&q->sq_lock);
+	spin_lock_irq(&q->cq_lock);
+	if (!q->dead && q->path->ctrl.tagset)
+		snvme_cq_reap(q, NULL, false);
+	q->dead = true;
+	spin_unlock_irq(&q->cq_lock);
+	hrtimer_cancel(&q->timer);
+}
+
+/* Only while the controller doesn't know the queue. */
+static void snvme_queue_reset(struct snvme_queue *q)
+{
+	spin_lock_irq(&q->sq_lock);
+	q->sq_tail = 0;
+	q->sq_rung = 0;
+	/* What the timer compares; held requests are over. */
+	q->submitted = q->completed;
+	spin_unlock_irq(&q->sq_lock);
+	spin_lock_irq(&q->cq_lock);
+	memset(q->cq, 0, q->entries * sizeof(*q->cq));
+	q->cq_head = 0;
+	q->phase = 1;
+	spin_unlock_irq(&q->cq_lock);
+}
+
+static void snvme_queue_lists(struct snvme_queue *q, void __iomem *io,
+			      void *cpu, u64 addr, size_t skip)
+{
+	q->list_io = io ? io + skip : NULL;
+	q->list_cpu = cpu ? cpu + skip : NULL;
+	q->list_addr = addr + skip;
+}
+
+/*
+ * The SQ and the PRP lists, where the parameter says. In the controller's
+ * memory the place of the SQ is known only after CREATE, and of the lists
+ * never: they are beside the controller then.
+ */
+static int snvme_queue_place(struct snvme_queue *q,
+			     struct snvme_create_req *req)
+{
+	struct smartio_device *sdev = q->path->sdev;
+	size_t sq_size = PAGE_ALIGN(q->entries * sizeof(struct nvme_command));
+	size_t lists = PAGE_ALIGN((size_t)q->entries * q->list_slot);
+	enum snvme_placement placement = q->path->config.placement;
+	int ret;
+
+	req->placement = cpu_to_le16(placement);
+	if (placement == SNVME_SQ_BORROWER) {
+		q->own_size = sq_size + lists;
+		q->own = smartio_dma_alloc(sdev, q->own_size, &q->own_dma,
+					   GFP_KERNEL);
+		if (!q->own)
+			return -ENOMEM;
+		q->sq_cpu = q->own;
+		snvme_queue_lists(q, NULL, q->own,
+				  smartio_to_device(sdev, q->own_dma), sq_size);
+		req->sq_addr = cpu_to_le64(q->own_dma);
+		return 0;
+	}
+	if (placement == SNVME_SQ_CMB)
+		sq_size = 0;
+	ret = smartio_segment_alloc(sdev, sq_size + lists,
+				    SMARTIO_DEVICE_READS, &q->segment);
+	if (ret)
+		return ret;
+	snvme_queue_lists(q, q->segment.io, q->segment.cpu,
+			  q->segment.device_addr, sq_size);
+	if (placement == SNVME_SQ_SEGMENT) {
+		q->sq_io = q->segment.io;
+		q->sq_cpu = q->segment.cpu;
+		req->sq_handle = cpu_to_le32(q->segment.handle);
+	}
+	return 0;
+}
+
+static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
+			   struct snvme_create_req *req)
+{
+	struct snvme_path *path = q->path;
+	int ret;
+
+	snprintf(q->irq_name, sizeof(q->irq_name), "nvme%dq%u",
+		 path->ctrl.instance, q->index + 1);
+	ret = smartio_irq_alloc(path->sdev, cpus, snvme_irq, q->irq_name, q,
+				&q->irq);
+	if (ret == -ENOSPC) {
+		q->timed = true;
+		dev_warn(path->ctrl.device,
+			 "queue %u: no interrupt left, looking at it every %lu us\n",
+			 q->index + 1, SNVME_TIMED_NS / NSEC_PER_USEC);
+		return 0;
+	}
+	if (ret) {
+		dev_err(path->ctrl.device, "queue %u: no interrupt: %d\n",
+			q->index + 1, ret);
+		return ret;
+	}
+	req->flags = cpu_to_le16(SNVME_CREATE_IRQ);
+	req->irq_addr = cpu_to_le64(q->irq.addr);
+	req->irq_data = cpu_to_le32(q->irq.data);
+	return 0;
+}
+
+/* Both doorbells, and whole pages around them. */
+static int snvme_queue_map_doorbells(struct snvme_queue *q)
+{
+	const struct snvme_limits *limits = &q->path->limits;
+	u64 sq = limits->db_offset + 2ULL * q->qid * limits->db_stride;
+	u64 cq = sq + limits->db_stride;
+	u64 first = sq & ~(u64)(NVME_CTRL_PAGE_SIZE - 1);
+	size_t size = ALIGN(cq + 4, NVME_CTRL_PAGE_SIZE) - first;
+
+	q->db = smartio_map_bar(q->path->sdev, 0, first, size, false);
+	if (IS_ERR((__force void *)q->db)) {
+		int ret = PTR_ERR((__force void *)q->db);
+
+		q->db = NULL;
+		return ret;
+	}
+	q->db_sq = q->db + (sq - first);
+	q->db_cq = q->db + (cq - first);
+	return 0;
+}
+
+static int snvme_queue_map_cmb(struct snvme_queue *q,
+			       const struct snvme_create_reply *reply)
+{
+	q->cmb = smartio_map_bar(q->path->sdev, le32_to_cpu(reply->cmb_bar),
+				 le64_to_cpu(reply->cmb_offset),
+				 q->entries * sizeof(struct nvme_command),
+				 true);
+	if (IS_ERR((__force void *)q->cmb)) {
+		int ret = PTR_ERR((__force void *)q->cmb);
+
+		q->cmb = NULL;
+		return ret;
+	}
+	q->sq_io = q->cmb;
+	return 0;
+}
+
+/**
+ * snvme_queue_open() - create it in the session
+ * @q: closed
+ * @polled: by blk-mq, no interrupt
+ * @cpus: who uses it
+ *
+ * Whatever it got is given back by snvme_queue_close(), after an error too,
+ * when the session is over.
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative error.
+ */
+int snvme_queue_open(struct snvme_queue *q, bool polled,
+		     const struct cpumask *cpus)
+{
+	struct snvme_create_req req = {
+		.entries = cpu_to_le16(q->entries),
+		.cq_addr = cpu_to_le64(q->cq_dma),
+	};
+	struct snvme_create_reply reply;
+	int ret;
+
+	snvme_queue_reset(q);
+	q->polled = polled;
+	ret = snvme_queue_place(q, &req);
+	if (!ret && !polled)
+		ret = snvme_queue_irq(q, cpus, &req);
+	if (!ret)
+		ret = snvme_create(q->path->sdev, &req, &reply);
+	if (ret)
+		return ret;
+	q->qid = le16_to_cpu(reply.qid);
+	ret = snvme_queue_map_doorbells(q);
+	if (!ret && q->path->config.placement == SNVME_SQ_CMB)
+		ret = snvme_queue_map_cmb(q, &reply);
+	if (ret)
+		return ret;
+	spin_lock_irq(&q->cq_lock);
+	q->dead = false;
+	spin_unlock_irq(&q->cq_lock);
+	return 0;
+}
+
+/**
+ * snvme_queue_close() - give back what it had of a session
+ * @q: stopped
+ *
+ * Only when the device touches nothing of that session any more.
+ *
+ * Context: process, may sleep.
+ */
+void snvme_queue_close(struct snvme_queue *q)
+{
+	struct smartio_device *sdev = q->path->sdev;
+
+	smartio_irq_free(sdev, &q->irq);
+	hrtimer_cancel(&q->timer);
+	smartio_unmap_bar(sdev, q->db);
+	smartio_unmap_bar(sdev, q->cmb);
+	smartio_segment_free(sdev, &q->segment);
+	smartio_dma_free(sdev, q->own_size, q->own, q->own_dma);
+	q->db = NULL;
+	q->db_sq = NULL;
+	q->db_cq = NULL;
+	q->cmb = NULL;
+	q->own = NULL;
+	q->sq_io = NULL;
+	q->sq_cpu = NULL;
+	snvme_queue_lists(q, NULL, NULL, 0, 0);
+	q->timed = false;
+	q->qid = 0;
+}
+
+/**
+ * snvme_queue_alloc() - what a queue pair has for good
+ * @q: zeroed
+ * @path: whose
+ * @index: of blk-mq
+ * @entries: of SQ and CQ
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int snvme_queue_alloc(struct snvme_queue *q, struct snvme_path *path,
+		      unsigned int index, u16 entries)
+{
+	q->path = path;
+	q->index = index;
+	q->entries = entries;
+	q->dead = true;
+	spin_lock_init(&q->sq_lock);
+	spin_lock_init(&q->cq_lock);
+	hrtimer_init(&q->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	q->timer.function = snvme_timer;
+	/* An entry for each page but the first; a power of two stays in a page. */
+	q->list_slot = roundup_pow_of_two(path->max_bytes / NVME_CTRL_PAGE_SIZE *
+					  sizeof(__le64));
+	q->cq_size = PAGE_ALIGN(entries * sizeof(*q->cq));
+	q->cq = smartio_dma_alloc(path->sdev, q->cq_size, &q->cq_dma,
+				  GFP_KERNEL);
+	return q->cq ? 0 : -ENOMEM;
+}
+
+/**
+ * snvme_queue_free() - and back
+ * @q: closed, or never allocated
+ *
+ * Context: process, may sleep.
+ */
+void snvme_queue_free(struct snvme_queue *q)
+{
+	if (!q->path)
+		return;
+	smartio_dma_free(q->path->sdev, q->cq_size, q->cq, q->cq_dma);
+	q->cq = NULL;
+}
