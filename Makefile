@@ -9,8 +9,17 @@ tree := scripts/in-tree
 programs := build/userspace
 ninja := ninja -j $(JOBS)
 
+# make install and modules_install: below DESTDIR if it is given. With KDIR or KSRC the modules are for a kernel of this
+# machine, and built on it (scripts/build-modules); without, for the stock kernel of the tree.
+PREFIX ?= /usr/local
+export DESTDIR KDIR KSRC NTB_SYMVERS
+ifeq ($(KDIR)$(KSRC),)
+for_modules := ready
+in_tree := $(tree)
+endif
+
 .DEFAULT_GOAL := all
-.PHONY: all help demo setup setup-packages ready build modules guest-overlay check check-unit check-tsan check-long check-debug fuzz \
+.PHONY: all help demo setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-long check-debug fuzz \
 	fuzz-quick build-fuzz bench-fabric lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
@@ -33,12 +42,24 @@ ready:
 
 build: ready ## the C++ programs, in build/userspace
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster
+	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartioctl
 
-modules: ready ## the kernel modules, in build/modules (W=1 and C=1 as in the kernel)
-	@$(tree) scripts/build-modules $(foreach v,W C V,$(if $($(v)),$(v)=$($(v))))
+install: build ## smartioctl, its manual page, completion, udev rule and systemd unit (DESTDIR, PREFIX)
+	@rm -rf build/stage
+	@$(tree) env DESTDIR="$$PWD/build/stage" cmake --install $(programs) --component smartioctl --strip --prefix $(PREFIX) >build/install.log
+	@mkdir -p "$(DESTDIR)/"
+	@cp -dR --preserve=mode build/stage/. "$(DESTDIR)/"
+	@cd build/stage && find . -type f -printf '$(DESTDIR)/%P\n' | sort
 
-guest-overlay: modules ## what hosts get on top of the guest image: the modules and selftests/bin
+modules_install: modules ## the modules, in lib/modules/RELEASE/updates (DESTDIR); depmod if DESTDIR is empty
+	@scripts/install-modules
+
+modules: $(for_modules) ## the kernel modules, in build/modules (W=1 and C=1 as in the kernel; KDIR, KSRC: another kernel)
+	@$(in_tree) scripts/build-modules $(foreach v,W C V,$(if $($(v)),$(v)=$($(v))))
+
+guest-overlay: modules ## what hosts get on top of the guest image: the modules, smartioctl and selftests/bin
+	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
+	@$(tree) $(ninja) -C $(programs) smartioctl
 	@$(tree) scripts/guest-overlay
 
 check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters
@@ -76,7 +97,7 @@ lint: ready ## clang-format, shellcheck, checkpatch, sparse
 	@$(tree) scripts/lint
 
 clean: ## what was compiled, not what was set up
-	rm -rf build/userspace build/check build/modules build/guest-overlay build/guest-overlay.cpio
+	rm -rf build/userspace build/check build/stage build/modules* build/guest-overlay*
 
 distclean: clean ## everything in the build folder (a SMARTIO_CACHE elsewhere stays)
 	rm -rf --one-file-system build

@@ -74,7 +74,7 @@ Way read_way(const Sysfs& sysfs, const std::string& name) {
           .pci = sysfs.text(at + "/pci"),
           .link = sysfs.text(at + "/link"),
           .state = sysfs.text(at + "/state"),
-          .session = sysfs.text(at + "/session"),
+          .session = parse_number(sysfs.text(at + "/session")).value_or(0) == 0 ? "" : sysfs.text(at + "/session"),
           .driver = sysfs.link(at + "/driver"),
           .controller = controller_below(sysfs, at),
           .disks = disks_of(sysfs, at)};
@@ -133,7 +133,7 @@ std::string View::self_name() const {
 }
 
 Result<View> read_view(const Sysfs& sysfs, const Choices& choices) {
-  if (!sysfs.exists("class/smartio_host")) {
+  if (!sysfs.exists("class/smartio_lent") && !sysfs.exists("class/smartio_host")) {
     return fail("the module ntb_smartio is not loaded on this host: modprobe ntb_smartio (and the NTB's own driver)");
   }
   View view;
