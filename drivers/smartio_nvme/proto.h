@@ -77,7 +77,8 @@ struct snvme_attach_reply {
 
 /* Where the submission queue is. */
 enum snvme_placement {
-	SNVME_SQ_SEGMENT = 0,	/* a segment beside the controller: sq_handle, sq_addr is the offset in it */
+	/* a segment beside the controller: sq_handle; sq_addr: offset in it */
+	SNVME_SQ_SEGMENT = 0,
 	SNVME_SQ_BORROWER = 1,	/* memory of the client: sq_addr is its dma_addr_t */
 	SNVME_SQ_CMB = 2,	/* the controller's memory buffer; the reply says where */
 };

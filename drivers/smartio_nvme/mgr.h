@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The manager: one controller's admin queue, its I/O queue pairs lent to
+ * clients, and a virtual controller for each client.
+ *
+ *   mgr_main.c		the PCI driver
+ *   mgr_ctrl.c		the controller as nvme-core sees it: start, stop, reset
+ *   mgr_adminq.c	the admin queue: hardware and requests
+ *   mgr_suspend.c	when clients must be away
+ *   mgr_queue.c	the queue pairs: who has which
+ *   mgr_cmb.c		the controller memory buffer
+ *   mgr_session.c	clients: sessions, their requests
+ *   mgr_admin.c	their admin commands
+ *   mgr_event.c	asynchronous events, passed on to them
+ */
+#ifndef _SMARTIO_NVME_MGR_H
+#define _SMARTIO_NVME_MGR_H
+
+#include <linux/blk-mq.h>
+#include <linux/genalloc.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/smartio.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "nvme.h"
+#include "proto_check.h"
+
+/* What clients can carry in one I/O command. */
+#define MGR_MAX_BYTES		(1024 * 1024)
+/* I/O queue pairs, whatever the controller has. */
+#define MGR_MAX_PAIRS		1024
+/* Seconds that deleting a queue, or a client's command, may take. */
+#define MGR_DELETE_TIMEOUT_S	10
+/* Virtual controllers have CNTLIDs from here on. */
+#define MGR_CNTLID_FIRST	0x1000
+#define MGR_CNTLID_COUNT	0xe000
+
+struct dma_pool;
+struct mgr_session;
+
+/**
+ * struct mgr_adminq - the admin queue in memory
+ * @sq_lock: protects @sq, @sq_tail and @open
+ * @open: commands may be written
+ * @cq_lock: protects @cq, @cq_head, @phase and @running
+ * @running: the controller is enabled: completions may come
+ */
+struct mgr_adminq {
+	spinlock_t sq_lock;	/* sq, sq_tail, open */
+	struct nvme_command *sq;
+	dma_addr_t sq_dma;
+	u16 sq_tail;
+	bool open;
+	spinlock_t cq_lock;	/* cq, cq_head, phase, running */
+	struct nvme_completion *cq;
+	dma_addr_t cq_dma;
+	u16 cq_head;
+	u8 phase;
+	bool running;
+};
+
+/**
+ * struct mgr_cmb - the controller memory buffer, for submission queues
+ * @pool: addresses that the controller knows it by; NULL: there is none
+ * @bar: it is in
+ * @offset: in that BAR
+ * @start: the controller's address of its first byte
+ * @size: bytes
+ */
+struct mgr_cmb {
+	struct gen_pool *pool;
+	unsigned int bar;
+	u64 offset;
+	u64 start;
+	size_t size;
+};
+
+/* A piece of the CMB; it stays with a session, which can write it, for good. */
+struct mgr_cmb_piece {
+	struct list_head entry;
+	u64 addr;
+	size_t size;
+	bool used;
+};
+
+enum mgr_pair_state {
+	MGR_PAIR_FREE,
+	MGR_PAIR_BUSY,		/* being created or deleted */
+	MGR_PAIR_LIVE,
+};
+
+/* One I/O queue pair; its index is the queue identifier. */
+struct mgr_pair {
+	enum mgr_pair_state state;
+	struct mgr_session *session;
+	u16 entries;
+	u16 placement;
+	bool irq;
+	unsigned int vector;
+	struct mgr_cmb_piece *cmb;
+};
+
+/* Why clients are suspended. */
+enum mgr_reason {
+	MGR_SUSPEND_RESET,
+	MGR_SUSPEND_EXCLUSIVE,
+	MGR_SUSPEND_SHUTDOWN,
+};
+
+/**
+ * struct mgr - a managed controller
+ * @ctrl: what nvme-core knows; admin queue only
+ * @aq: the admin queue
+ * @tags: of the admin queue's requests
+ * @prps: pages for PRP lists
+ * @id: Identify Controller, as the controller said it last
+ * @subnqn: of the subsystem that clients see
+ * @mdts: of virtual controllers
+ * @db_stride: bytes between doorbells
+ * @incarnation: changes whenever all I/O queues are gone for sure
+ * @incarnation_wq: woken then
+ * @reported: the failure of resets has been logged
+ * @backoff_s: until the next attempt of a reset
+ * @lent: what clients find; NULL before and after
+ * @suspend_lock: protects @lent, @suspended
+ * @suspended: BIT(enum mgr_reason)
+ * @exclusive_lock: protects @exclusive, @exclusive_sent
+ * @exclusive: an owner's command that clients must not run beside
+ * @exclusive_sent: it is the controller's now
+ * @broker_lock: protects @pairs, @nr_pairs, @cmb.pool, @cntlids, and
+ *	mgr_session.pieces
+ * @nr_pairs: I/O queue pairs that the controller gives
+ * @pairs: 1 to @nr_pairs
+ * @cntlids: struct mgr_cntlid
+ * @sessions_lock: protects @sessions and the event state of each
+ * @events: BIT(type) of asynchronous events that have arrived
+ * @event_result: the last one of each type
+ * @quirks: what the owner set
+ */
+struct mgr {
+	struct nvme_ctrl ctrl;
+	struct pci_dev *pdev;
+	void __iomem *bar;
+	struct mgr_adminq aq;
+	struct blk_mq_tag_set tags;
+	struct dma_pool *prps;
+	struct workqueue_struct *wq;
+	struct nvme_id_ctrl *id;
+	char subnqn[224];
+	u8 mdts;
+	u32 db_stride;
+	unsigned int vectors;
+
+	u64 incarnation;
+	wait_queue_head_t incarnation_wq;
+	struct delayed_work watch_work;
+	struct delayed_work retry_work;
+	bool reported;
+	unsigned int backoff_s;
+
+	struct mutex suspend_lock;	/* lent, suspended */
+	struct smartio_lent *lent;
+	unsigned long suspended;
+	spinlock_t exclusive_lock;	/* exclusive, exclusive_sent */
+	struct request *exclusive;
+	bool exclusive_sent;
+	struct work_struct exclusive_work;
+
+	struct mutex broker_lock;	/* pairs, CMB, CNTLIDs */
+	unsigned int nr_pairs;
+	struct mgr_pair *pairs;
+	struct mgr_cmb cmb;
+	struct list_head cntlids;
+
+	struct mutex sessions_lock;	/* sessions, their events */
+	struct list_head sessions;
+	unsigned long events;
+	u32 event_result[8];
+	struct work_struct event_work;
+};
+
+/* How many NSIDs a Changed Namespace List has. */
+#define MGR_CHANGED_MAX		1024
+
+/**
+ * struct mgr_session - a client
+ * @entry: in mgr.sessions
+ * @m: the controller
+ * @s: what ntb_smartio knows
+ * @incarnation: of the controller when it began; another one: nothing is left
+ * @attached: SNVME_ATTACH was answered
+ * @granted: queue pairs, as told to the client
+ * @cntlid: of its virtual controller
+ * @pieces: of the CMB
+ * @event_mask: its Asynchronous Event Configuration
+ * @event_sent: BIT(type): reported, and not yet cleared by reading its log
+ * @host_id: its Host Identifier
+ * @nr_changed: in @changed; above MGR_CHANGED_MAX: too many to name
+ * @changed: NSIDs, ascending
+ */
+struct mgr_session {
+	struct list_head entry;
+	struct mgr *m;
+	struct smartio_session *s;
+	u64 incarnation;
+	bool attached;
+	u16 granted;
+	u16 cntlid;
+	struct list_head pieces;
+	u32 event_mask;
+	unsigned long event_sent;
+	u8 host_id[16];
+	unsigned int nr_changed;
+	u32 changed[MGR_CHANGED_MAX];
+};
+
+static inline struct mgr *to_mgr(struct nvme_ctrl *ctrl)
+{
+	return container_of(ctrl, struct mgr, ctrl);
+}
+
+static inline u64 mgr_incarnation(struct mgr *m)
+{
+	return READ_ONCE(m->incarnation);
+}
+
+/* mgr_main.c */
+void mgr_free_ctrl(struct nvme_ctrl *ctrl);
+
+/* mgr_ctrl.c */
+extern const struct nvme_ctrl_ops mgr_ctrl_ops;
+void mgr_init_works(struct mgr *m);
+int mgr_start(struct mgr *m);
+void mgr_stop(struct mgr *m);
+void mgr_revoke(struct mgr *m);
+int mgr_sync(struct mgr *m, struct nvme_command *cmd, union nvme_result *result,
+	     void *data, size_t size, unsigned int timeout_s);
+
+/* mgr_adminq.c */
+int mgr_adminq_alloc(struct mgr *m);
+void mgr_adminq_free(struct mgr *m);
+int mgr_adminq_alloc_tags(struct mgr *m);
+void mgr_adminq_program(struct mgr *m);
+void mgr_adminq_open(struct mgr *m);
+void mgr_adminq_close(struct mgr *m);
+void mgr_adminq_drain(struct mgr *m);
+void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd);
+irqreturn_t mgr_adminq_irq(int irq, void *data);
+
+/* mgr_suspend.c */
+void mgr_exclusive_work(struct work_struct *work);
+void mgr_suspend(struct mgr *m, enum mgr_reason reason);
+void mgr_resume(struct mgr *m, enum mgr_reason reason);
+bool mgr_is_exclusive(u8 opcode);
+bool mgr_exclusive_begin(struct mgr *m, struct request *rq);
+bool mgr_exclusive_waits(struct mgr *m, struct request *rq);
+void mgr_exclusive_done(struct mgr *m, struct request *rq);
+
+/* mgr_queue.c */
+int mgr_pairs_setup(struct mgr *m);
+unsigned int mgr_pairs_available(struct mgr *m, const uuid_t *host);
+unsigned int mgr_pairs_free(struct mgr *m);
+int mgr_pair_create(struct mgr_session *session,
+		    const struct snvme_create *create,
+		    struct snvme_create_reply *reply);
+int mgr_pair_delete(struct mgr_session *session, u16 qid);
+bool mgr_pair_owned(struct mgr_session *session, u16 qid);
+void mgr_pairs_revoke(struct mgr_session *session);
+int mgr_pairs_show(struct mgr *m, char *buf, size_t size);
+
+/* mgr_cmb.c */
+int mgr_cmb_setup(struct mgr *m);
+void mgr_cmb_enable(struct mgr *m);
+void mgr_cmb_free(struct mgr *m);
+struct mgr_cmb_piece *mgr_cmb_get(struct mgr_session *session, size_t size);
+void mgr_cmb_return(struct mgr_session *session);
+u64 mgr_cmb_left(struct mgr *m);
+
+/* mgr_session.c */
+extern const struct smartio_lender_ops mgr_lender_ops;
+void mgr_cntlids_free(struct mgr *m);
+
+/* mgr_admin.c */
+int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
+	      struct snvme_admin_reply *reply, size_t *reply_size);
+
+/* mgr_event.c */
+void mgr_event_work(struct work_struct *work);
+void mgr_event_arrived(struct mgr *m, u32 result);
+void mgr_event_log_read(struct mgr_session *session, u8 lid);
+void mgr_event_allow(struct mgr_session *session, u32 mask);
+u32 mgr_event_forced(struct mgr *m);
+
+#endif /* _SMARTIO_NVME_MGR_H */

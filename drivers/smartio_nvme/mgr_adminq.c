@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The admin queue: its memory and doorbells, and the block layer's requests on
+ * it. Everything that the controller is asked goes through here, the owner's
+ * commands on /dev/nvmeN too; those that would take queues or events away from
+ * clients are refused or changed on the way.
+ */
+#include <linux/blk-integrity.h>
+#include <linux/dmapool.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+
+#include "mgr.h"
+
+/* An owner's largest transfer: one page of PRPs describes it. */
+#define MAX_SECTORS	1024
+#define MAX_SEGMENTS	(MAX_SECTORS / 8 + 1)
+
+#define LOG_RETAIN_EVENT	0x80	/* in the byte of LSP */
+
+/* Of each request. */
+struct mgr_iod {
+	struct nvme_request req;	/* first: nvme_req() */
+	struct nvme_command cmd;
+	struct sg_table sgt;
+	__le64 *prps;
+	dma_addr_t prps_dma;
+	struct scatterlist sg[MAX_SEGMENTS];
+};
+
+int mgr_adminq_alloc(struct mgr *m)
+{
+	struct mgr_adminq *aq = &m->aq;
+	struct device *dev = &m->pdev->dev;
+
+	spin_lock_init(&aq->sq_lock);
+	spin_lock_init(&aq->cq_lock);
+	m->prps = dma_pool_create("smartio_nvme_mgr", dev, NVME_CTRL_PAGE_SIZE,
+				  NVME_CTRL_PAGE_SIZE, 0);
+	aq->sq = dma_alloc_coherent(dev, NVME_AQ_DEPTH * sizeof(*aq->sq),
+				    &aq->sq_dma, GFP_KERNEL);
+	aq->cq = dma_alloc_coherent(dev, NVME_AQ_DEPTH * sizeof(*aq->cq),
+				    &aq->cq_dma, GFP_KERNEL);
+	if (m->prps && aq->sq && aq->cq)
+		return 0;
+	mgr_adminq_free(m);
+	return -ENOMEM;
+}
+
+void mgr_adminq_free(struct mgr *m)
+{
+	struct mgr_adminq *aq = &m->aq;
+	struct device *dev = &m->pdev->dev;
+
+	if (aq->sq)
+		dma_free_coherent(dev, NVME_AQ_DEPTH * sizeof(*aq->sq), aq->sq,
+				  aq->sq_dma);
+	if (aq->cq)
+		dma_free_coherent(dev, NVME_AQ_DEPTH * sizeof(*aq->cq), aq->cq,
+				  aq->cq_dma);
+	dma_pool_destroy(m->prps);
+	aq->sq = NULL;
+	aq->cq = NULL;
+	m->prps = NULL;
+}
+
+/* Tells the disabled controller where the queue is; it is empty then. */
+void mgr_adminq_program(struct mgr *m)
+{
+	struct mgr_adminq *aq = &m->aq;
+	u32 depth = NVME_AQ_DEPTH - 1;
+
+	spin_lock_irq(&aq->sq_lock);
+	aq->sq_tail = 0;
+	spin_unlock_irq(&aq->sq_lock);
+
+	spin_lock_irq(&aq->cq_lock);
+	aq->cq_head = 0;
+	aq->phase = 1;
+	memset(aq->cq, 0, NVME_AQ_DEPTH * sizeof(*aq->cq));
+	aq->running = true;
+	spin_unlock_irq(&aq->cq_lock);
+
+	writel(depth | depth << 16, m->bar + NVME_REG_AQA);
+	lo_hi_writeq(aq->sq_dma, m->bar + NVME_REG_ASQ);
+	lo_hi_writeq(aq->cq_dma, m->bar + NVME_REG_ACQ);
+}
+
+void mgr_adminq_open(struct mgr *m)
+{
+	spin_lock_irq(&m->aq.sq_lock);
+	m->aq.open = true;
+	spin_unlock_irq(&m->aq.sq_lock);
+}
+
+void mgr_adminq_close(struct mgr *m)
+{
+	spin_lock_irq(&m->aq.sq_lock);
+	m->aq.open = false;
+	spin_unlock_irq(&m->aq.sq_lock);
+}
+
+/* Any context. A command for a closed queue is left to who closed it. */
+void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd)
+{
+	struct mgr_adminq *aq = &m->aq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&aq->sq_lock, flags);
+	if (aq->open) {
+		aq->sq[aq->sq_tail] = *cmd;
+		if (++aq->sq_tail == NVME_AQ_DEPTH)
+			aq->sq_tail = 0;
+		writel(aq->sq_tail, m->bar + NVME_REG_DBS);
+	}
+	spin_unlock_irqrestore(&aq->sq_lock, flags);
+}
+
+static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe)
+{
+	struct request *rq;
+
+	if (nvme_is_aen_req(0, cqe->command_id)) {
+		if (!(le16_to_cpu(cqe->status) >> 1))
+			mgr_event_arrived(m, le32_to_cpu(cqe->result.u32));
+		nvme_complete_async_event(&m->ctrl, cqe->status, &cqe->result);
+		return;
+	}
+	rq = nvme_find_rq(m->tags.tags[0], cqe->command_id);
+	if (!rq) {
+		dev_warn_ratelimited(&m->pdev->dev,
+				     "completion of unknown command %#x\n",
+				     le16_to_cpu((__force __le16)cqe->command_id));
+		return;
+	}
+	if (!nvme_try_complete_req(rq, cqe->status, cqe->result))
+		rq->q->mq_ops->complete(rq);
+}
+
+/* Under cq_lock. Returns whether there was anything. */
+static bool mgr_reap(struct mgr *m)
+{
+	struct mgr_adminq *aq = &m->aq;
+	bool found = false;
+
+	lockdep_assert_held(&aq->cq_lock);
+	while (aq->running) {
+		struct nvme_completion *cqe = &aq->cq[aq->cq_head];
+
+		if ((le16_to_cpu(READ_ONCE(cqe->status)) & 1) != aq->phase)
+			break;
+		dma_rmb();
+		if (++aq->cq_head == NVME_AQ_DEPTH) {
+			aq->cq_head = 0;
+			aq->phase ^= 1;
+		}
+		mgr_handle_cqe(m, cqe);
+		found = true;
+	}
+	if (found)
+		writel(aq->cq_head, m->bar + NVME_REG_DBS + m->db_stride);
+	return found;
+}
+
+irqreturn_t mgr_adminq_irq(int irq, void *data)
+{
+	struct mgr *m = data;
+	unsigned long flags;
+	bool found;
+
+	spin_lock_irqsave(&m->aq.cq_lock, flags);
+	found = mgr_reap(m);
+	spin_unlock_irqrestore(&m->aq.cq_lock, flags);
+	return found ? IRQ_HANDLED : IRQ_NONE;
+}
+
+/* After the controller was disabled: what it did complete, then no more. */
+void mgr_adminq_drain(struct mgr *m)
+{
+	spin_lock_irq(&m->aq.cq_lock);
+	mgr_reap(m);
+	m->aq.running = false;
+	spin_unlock_irq(&m->aq.cq_lock);
+}
+
+static void mgr_unmap(struct mgr *m, struct request *rq)
+{
+	struct mgr_iod *iod = blk_mq_rq_to_pdu(rq);
+
+	if (iod->prps)
+		dma_pool_free(m->prps, iod->prps, iod->prps_dma);
+	if (iod->sgt.sgl)
+		dma_unmap_sgtable(&m->pdev->dev, &iod->sgt, rq_dma_dir(rq), 0);
+	iod->prps = NULL;
+	iod->sgt.sgl = NULL;
+}
+
+/* PRPs (NVMe base 4.1.1): the first two in the command, or one and a list. */
+static void mgr_set_prps(struct mgr_iod *iod, unsigned int pages)
+{
+	union nvme_data_ptr *dptr = &iod->cmd.common.dptr;
+	struct scatterlist *sg;
+	unsigned int n = 0;
+	int i;
+
+	dptr->prp2 = 0;
+	for_each_sgtable_dma_sg(&iod->sgt, sg, i) {
+		dma_addr_t addr = sg_dma_address(sg);
+		dma_addr_t end = addr + sg_dma_len(sg);
+
+		while (addr < end) {
+			if (!n)
+				dptr->prp1 = cpu_to_le64(addr);
+			else if (pages == 2)
+				dptr->prp2 = cpu_to_le64(addr);
+			else
+				iod->prps[n - 1] = cpu_to_le64(addr);
+			n++;
+			addr = ALIGN_DOWN(addr, NVME_CTRL_PAGE_SIZE) +
+			       NVME_CTRL_PAGE_SIZE;
+		}
+	}
+	if (pages > 2)
+		dptr->prp2 = cpu_to_le64(iod->prps_dma);
+}
+
+static blk_status_t mgr_map(struct mgr *m, struct request *rq)
+{
+	struct mgr_iod *iod = blk_mq_rq_to_pdu(rq);
+	unsigned int pages, offset;
+
+	iod->prps = NULL;
+	iod->sgt.sgl = NULL;
+	/* Without data the pointer stays: Create I/O CQ and SQ use it. */
+	if (!blk_rq_nr_phys_segments(rq))
+		return BLK_STS_OK;
+
+	sg_init_table(iod->sg, blk_rq_nr_phys_segments(rq));
+	iod->sgt.sgl = iod->sg;
+	iod->sgt.orig_nents = blk_rq_map_sg(rq->q, rq, iod->sg);
+	if (dma_map_sgtable(&m->pdev->dev, &iod->sgt, rq_dma_dir(rq), 0)) {
+		iod->sgt.sgl = NULL;
+		return BLK_STS_RESOURCE;
+	}
+	offset = sg_dma_address(iod->sgt.sgl) & (NVME_CTRL_PAGE_SIZE - 1);
+	pages = DIV_ROUND_UP(blk_rq_payload_bytes(rq) + offset,
+			     NVME_CTRL_PAGE_SIZE);
+	if (pages > 2) {
+		iod->prps = dma_pool_alloc(m->prps, GFP_ATOMIC, &iod->prps_dma);
+		if (!iod->prps) {
+			mgr_unmap(m, rq);
+			return BLK_STS_RESOURCE;
+		}
+	}
+	mgr_set_prps(iod, pages);
+	return BLK_STS_OK;
+}
+
+/*
+ * A command of the owner on /dev/nvmeN, or of nvme-core itself: what clients
+ * live on is kept. Returns an NVMe status to refuse it with.
+ */
+static u16 mgr_filter(struct mgr *m, struct request *rq)
+{
+	struct nvme_command *cmd = nvme_req(rq)->cmd;
+	bool user = nvme_req(rq)->flags & NVME_REQ_USERCMD;
+
+	switch (cmd->common.opcode) {
+	case nvme_admin_delete_sq:
+	case nvme_admin_create_sq:
+	case nvme_admin_delete_cq:
+	case nvme_admin_create_cq:
+	case nvme_admin_async_event:
+	case nvme_admin_dbbuf:
+		return user ? NVME_SC_INVALID_OPCODE | NVME_STATUS_DNR : 0;
+	case nvme_admin_set_features:
+		switch (le32_to_cpu(cmd->features.fid) & 0xff) {
+		case NVME_FEAT_NUM_QUEUES:
+		case NVME_FEAT_KATO:
+			if (user)
+				return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
+			break;
+		case NVME_FEAT_ASYNC_EVENT:
+			cmd->features.dword11 |=
+				cpu_to_le32(mgr_event_forced(m));
+			break;
+		}
+		return 0;
+	case nvme_admin_get_log_page:
+		/* The manager reads that log, and clears it. */
+		if (user && cmd->get_log_page.lid == NVME_LOG_CHANGED_NS)
+			cmd->get_log_page.lsp |= LOG_RETAIN_EVENT;
+		return 0;
+	}
+	return 0;
+}
+
+/* Completes a request with a status before the controller has seen it. */
+static blk_status_t mgr_refuse(struct request *rq, u16 status)
+{
+	nvme_req(rq)->status = status;
+	blk_mq_set_request_complete(rq);
+	nvme_complete_rq(rq);
+	return BLK_STS_OK;
+}
+
+static blk_status_t mgr_queue_rq(struct blk_mq_hw_ctx *hctx,
+				 const struct blk_mq_queue_data *bd)
+{
+	struct mgr *m = hctx->driver_data;
+	struct request *rq = bd->rq;
+	struct nvme_command *cmd = nvme_req(rq)->cmd;
+	blk_status_t ret;
+	u16 status;
+
+	if (!nvme_check_ready(&m->ctrl, rq, READ_ONCE(m->aq.open)))
+		return nvme_fail_nonready_command(&m->ctrl, rq);
+	ret = nvme_setup_cmd(NULL, rq);
+	if (ret)
+		return ret;
+	status = mgr_filter(m, rq);
+	if (status)
+		return mgr_refuse(rq, status);
+	ret = mgr_map(m, rq);
+	if (ret) {
+		nvme_cleanup_cmd(rq);
+		return ret;
+	}
+	if (nvme_req(rq)->flags & NVME_REQ_USERCMD &&
+	    mgr_is_exclusive(cmd->common.opcode)) {
+		if (mgr_exclusive_begin(m, rq))
+			return BLK_STS_OK;
+		mgr_unmap(m, rq);
+		return mgr_refuse(rq, NVME_SC_CMD_INTERRUPTED);
+	}
+	nvme_start_request(rq);
+	mgr_adminq_submit(m, cmd);
+	return BLK_STS_OK;
+}
+
+static void mgr_complete_rq(struct request *rq)
+{
+	struct mgr *m = to_mgr(nvme_req(rq)->ctrl);
+
+	mgr_unmap(m, rq);
+	mgr_exclusive_done(m, rq);
+	nvme_complete_rq(rq);
+}
+
+static enum blk_eh_timer_return mgr_timeout(struct request *rq)
+{
+	struct nvme_ctrl *ctrl = nvme_req(rq)->ctrl;
+	struct mgr *m = to_mgr(ctrl);
+	u8 opcode = nvme_req(rq)->cmd->common.opcode;
+
+	mgr_adminq_irq(0, m);
+	if (blk_mq_request_completed(rq))
+		return BLK_EH_DONE;
+	if (mgr_exclusive_waits(m, rq))
+		return BLK_EH_RESET_TIMER;
+
+	switch (nvme_ctrl_state(ctrl)) {
+	case NVME_CTRL_RESETTING:
+		return BLK_EH_RESET_TIMER;	/* it is cancelled soon */
+	case NVME_CTRL_LIVE:
+		dev_warn(ctrl->device,
+			 "admin command %#x timed out: resetting\n", opcode);
+		nvme_reset_ctrl(ctrl);
+		return BLK_EH_RESET_TIMER;
+	default:
+		/* Whoever starts or removes the controller waits for this. */
+		dev_warn(ctrl->device,
+			 "admin command %#x timed out: given up\n", opcode);
+		pci_clear_master(m->pdev);
+		if (blk_mq_request_started(rq) &&
+		    !blk_mq_request_completed(rq)) {
+			nvme_req(rq)->status = NVME_SC_HOST_ABORTED_CMD;
+			nvme_req(rq)->flags |= NVME_REQ_CANCELLED;
+			blk_mq_complete_request(rq);
+		}
+		return BLK_EH_DONE;
+	}
+}
+
+static int mgr_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
+			 unsigned int index)
+{
+	hctx->driver_data = to_mgr(data);
+	return 0;
+}
+
+static int mgr_init_request(struct blk_mq_tag_set *set, struct request *rq,
+			    unsigned int hctx, unsigned int node)
+{
+	struct mgr_iod *iod = blk_mq_rq_to_pdu(rq);
+
+	nvme_req(rq)->ctrl = set->driver_data;
+	nvme_req(rq)->cmd = &iod->cmd;
+	return 0;
+}
+
+static const struct blk_mq_ops mgr_mq_ops = {
+	.queue_rq = mgr_queue_rq,
+	.complete = mgr_complete_rq,
+	.init_hctx = mgr_init_hctx,
+	.init_request = mgr_init_request,
+	.timeout = mgr_timeout,
+};
+
+/* Before the first command; nvme-core then has ctrl.admin_q. */
+int mgr_adminq_alloc_tags(struct mgr *m)
+{
+	m->ctrl.max_hw_sectors = MAX_SECTORS;
+	m->ctrl.max_segments = MAX_SEGMENTS;
+	return nvme_alloc_admin_tag_set(&m->ctrl, &m->tags, &mgr_mq_ops,
+					sizeof(struct mgr_iod));
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * smartio_nvme_mgr: takes an NVMe controller over, keeps its admin queue, and
+ * lends its I/O queues to clients. It binds to nothing by itself:
+ *
+ *   echo smartio_nvme_mgr > /sys/bus/pci/devices/PCI/driver_override
+ *   echo PCI > /sys/bus/pci/drivers/smartio_nvme_mgr/bind
+ */
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/log2.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+
+#include "admin_identify.h"
+#include "mgr.h"
+
+/* Seconds that a reset from outside waits for one that is under way. */
+#define RESET_WAIT_S	30
+
+static ulong quirks;
+module_param(quirks, ulong, 0444);
+MODULE_PARM_DESC(quirks,
+		 "NVME_QUIRK_* bits that the drive needs, for the manager and its clients (default 0)");
+
+/* Controllers that nvme-core or an open file still holds. */
+static atomic_t mgr_count = ATOMIC_INIT(0);
+static DECLARE_WAIT_QUEUE_HEAD(mgr_gone);
+
+void mgr_free_ctrl(struct nvme_ctrl *ctrl)
+{
+	struct mgr *m = to_mgr(ctrl);
+
+	kvfree(m->pairs);
+	kfree(m->id);
+	kfree(m);
+	if (atomic_dec_and_test(&mgr_count))
+		wake_up_all(&mgr_gone);
+}
+
+static int mgr_map_device(struct mgr *m)
+{
+	struct pci_dev *pdev = m->pdev;
+	int ret;
+
+	ret = pci_enable_device_mem(pdev);
+	if (ret)
+		return ret;
+	ret = pci_request_mem_regions(pdev, KBUILD_MODNAME);
+	if (ret)
+		goto disable;
+	m->bar = pci_ioremap_bar(pdev, 0);
+	ret = -ENOMEM;
+	if (!m->bar)
+		goto release;
+	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (ret)
+		goto unmap;
+	dma_set_min_align_mask(&pdev->dev, NVME_CTRL_PAGE_SIZE - 1);
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	ret = -ENODEV;
+	if (readl(m->bar + NVME_REG_CSTS) == ~0U)
+		goto unmap;
+	m->ctrl.cap = lo_hi_readq(m->bar + NVME_REG_CAP);
+	m->db_stride = 4 << NVME_CAP_STRIDE(m->ctrl.cap);
+	return 0;
+unmap:
+	iounmap(m->bar);
+release:
+	pci_release_mem_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+	return ret;
+}
+
+static void mgr_unmap_device(struct mgr *m)
+{
+	iounmap(m->bar);
+	pci_release_mem_regions(m->pdev);
+	pci_disable_device(m->pdev);
+}
+
+/* Vector 0 is the admin queue's, the others are lent. */
+static int mgr_setup_irq(struct mgr *m)
+{
+	struct pci_dev *pdev = m->pdev;
+	int count = pci_msix_vec_count(pdev);
+	int ret;
+
+	if (count > 0)
+		ret = pci_alloc_irq_vectors(pdev, 1,
+					    min(count, MGR_MAX_PAIRS + 1),
+					    PCI_IRQ_MSIX);
+	else
+		ret = -ENODEV;
+	if (ret < 0) {
+		dev_info(&pdev->dev, "no MSI-X: clients can only poll\n");
+		ret = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_ALL_TYPES);
+		if (ret < 0)
+			return ret;
+	}
+	m->vectors = ret;
+	ret = request_irq(pci_irq_vector(pdev, 0), mgr_adminq_irq, IRQF_SHARED,
+			  KBUILD_MODNAME, m);
+	if (ret)
+		pci_free_irq_vectors(pdev);
+	return ret;
+}
+
+static void mgr_free_irq(struct mgr *m)
+{
+	free_irq(pci_irq_vector(m->pdev, 0), m);
+	pci_free_irq_vectors(m->pdev);
+}
+
+/* What clients see of the subsystem. */
+static void mgr_describe(struct mgr *m)
+{
+	size_t length = strnlen(m->id->subnqn, sizeof(m->subnqn));
+
+	if (length > 4 && length < sizeof(m->subnqn) &&
+	    !strncmp(m->id->subnqn, "nqn.", 4))
+		strscpy(m->subnqn, m->id->subnqn);
+	else
+		/* nvme-core gave this controller one: not that one. */
+		snprintf(m->subnqn, sizeof(m->subnqn), "%.200s:smartio",
+			 m->ctrl.subsys->subnqn);
+	m->mdts = admin_mdts(m->id->mdts, m->ctrl.cap, MGR_MAX_BYTES);
+}
+
+static struct mgr *mgr_alloc(struct pci_dev *pdev)
+{
+	struct mgr *m = kzalloc(sizeof(*m), GFP_KERNEL);
+
+	if (!m)
+		return NULL;
+	m->pdev = pdev;
+	/* Another one than any manager had before. */
+	m->incarnation = ktime_get_real_seconds() << 20;
+	init_waitqueue_head(&m->incarnation_wq);
+	mutex_init(&m->suspend_lock);
+	spin_lock_init(&m->exclusive_lock);
+	mutex_init(&m->sessions_lock);
+	INIT_LIST_HEAD(&m->sessions);
+	mgr_init_works(m);
+	m->id = kzalloc(sizeof(*m->id), GFP_KERNEL);
+	m->wq = alloc_workqueue("%s", WQ_MEM_RECLAIM | WQ_UNBOUND, 0,
+				KBUILD_MODNAME);
+	if (m->id && m->wq && !mgr_pairs_setup(m))
+		return m;
+	if (m->wq)
+		destroy_workqueue(m->wq);
+	kfree(m->id);
+	kfree(m);
+	return NULL;
+}
+
+/* The controller, which the firmware may have left running, up to LIVE. */
+static int mgr_bring_up(struct mgr *m)
+{
+	struct nvme_ctrl *ctrl = &m->ctrl;
+	int ret;
+
+	ret = nvme_disable_ctrl(ctrl, false);
+	if (ret)
+		return ret;
+	ret = mgr_cmb_setup(m);
+	if (ret)
+		return ret;
+	nvme_change_ctrl_state(ctrl, NVME_CTRL_CONNECTING);
+	ret = mgr_start(m);
+	if (ret)
+		return ret;
+	mgr_describe(m);
+	dev_info(ctrl->device,
+		 "%u I/O queue pairs and %u interrupts to lend, incarnation %#llx\n",
+		 m->nr_pairs, m->vectors - 1, m->incarnation);
+	return 0;
+}
+
+/*
+ * The controller off for good. The reverse of mgr_bring_up() and of the tag
+ * set, for nvme-core lets nobody else use the admin queue from DELETING on.
+ */
+static void mgr_take_down(struct mgr *m)
+{
+	struct nvme_ctrl *ctrl = &m->ctrl;
+	bool present;
+
+	nvme_change_ctrl_state(ctrl, NVME_CTRL_DELETING);
+	cancel_delayed_work_sync(&m->retry_work);
+	flush_work(&ctrl->reset_work);
+	cancel_delayed_work_sync(&m->retry_work);
+	nvme_stop_ctrl(ctrl);
+	nvme_remove_namespaces(ctrl);
+	nvme_quiesce_admin_queue(ctrl);
+	mgr_adminq_close(m);
+	present = pci_device_is_present(m->pdev);
+	if (!present || nvme_disable_ctrl(ctrl, true))
+		pci_clear_master(m->pdev);
+	if (present)
+		nvme_disable_ctrl(ctrl, false);
+	mgr_adminq_drain(m);
+	nvme_cancel_admin_tagset(ctrl);
+	mgr_revoke(m);
+	nvme_unquiesce_admin_queue(ctrl);
+	cancel_work_sync(&m->event_work);
+	cancel_work_sync(&m->exclusive_work);
+	nvme_remove_admin_tag_set(ctrl);
+	mgr_cmb_free(m);
+}
+
+static int mgr_lend(struct mgr *m)
+{
+	struct smartio_lent *lent;
+
+	/* Clients may come at once; a reset waits, to send them away. */
+	mutex_lock(&m->suspend_lock);
+	lent = smartio_lend(m->pdev, SNVME_SERVICE, &mgr_lender_ops, m,
+			    THIS_MODULE, 1, m->vectors - 1);
+	if (!IS_ERR(lent)) {
+		m->lent = lent;
+		if (m->suspended)
+			smartio_lent_suspend(lent);
+	}
+	mutex_unlock(&m->suspend_lock);
+	return PTR_ERR_OR_ZERO(lent);
+}
+
+static void mgr_unlend(struct mgr *m)
+{
+	struct smartio_lent *lent;
+
+	mutex_lock(&m->suspend_lock);
+	lent = m->lent;
+	m->lent = NULL;
+	mutex_unlock(&m->suspend_lock);
+	/* Resets go on meanwhile: they may be what ends sessions. */
+	if (lent)
+		smartio_unlend(lent);
+}
+
+static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct nvme_ctrl *ctrl;
+	struct mgr *m;
+	int ret;
+
+	m = mgr_alloc(pdev);
+	if (!m)
+		return -ENOMEM;
+	ctrl = &m->ctrl;
+	ret = mgr_map_device(m);
+	if (ret)
+		goto free;
+	ret = mgr_adminq_alloc(m);
+	if (ret)
+		goto unmap;
+	/* A subsystem of its own, apart from the drive's and its clients'. */
+	ret = nvme_init_ctrl(ctrl, &pdev->dev, &mgr_ctrl_ops,
+			     quirks | NVME_QUIRK_IGNORE_DEV_SUBNQN);
+	if (ret)
+		goto free_queue;
+	atomic_inc(&mgr_count);
+	ret = nvme_add_ctrl(ctrl);
+	if (ret)
+		goto put;
+	ret = mgr_adminq_alloc_tags(m);
+	if (ret)
+		goto uninit;
+	ret = mgr_setup_irq(m);
+	if (ret)
+		goto remove_tags;
+	pci_set_drvdata(pdev, m);
+	ret = mgr_bring_up(m);
+	if (ret)
+		goto take_down;
+	ret = mgr_lend(m);
+	if (ret)
+		goto take_down;
+	pci_save_state(pdev);
+	queue_delayed_work(m->wq, &m->watch_work, HZ);
+	return 0;
+
+take_down:
+	dev_err(&pdev->dev, "not taken over: %d\n", ret);
+	pci_set_drvdata(pdev, NULL);
+	mgr_take_down(m);
+	mgr_free_irq(m);
+	goto uninit;
+remove_tags:
+	nvme_remove_admin_tag_set(ctrl);
+uninit:
+	nvme_uninit_ctrl(ctrl);
+put:
+	mgr_adminq_free(m);
+	mgr_unmap_device(m);
+	destroy_workqueue(m->wq);
+	nvme_put_ctrl(ctrl);
+	return ret < 0 ? ret : -EIO;
+
+free_queue:
+	mgr_adminq_free(m);
+unmap:
+	mgr_unmap_device(m);
+free:
+	destroy_workqueue(m->wq);
+	kvfree(m->pairs);
+	kfree(m->id);
+	kfree(m);
+	return ret;
+}
+
+static void mgr_remove(struct pci_dev *pdev)
+{
+	struct mgr *m = pci_get_drvdata(pdev);
+	struct nvme_ctrl *ctrl = &m->ctrl;
+
+	/* A drive that is gone ends no queue: the reset that fails does. */
+	if (!pci_device_is_present(pdev))
+		nvme_reset_ctrl(ctrl);
+	mgr_unlend(m);
+	cancel_delayed_work_sync(&m->watch_work);
+	mgr_take_down(m);
+	mgr_free_irq(m);
+	mgr_cntlids_free(m);
+	nvme_uninit_ctrl(ctrl);
+	mgr_adminq_free(m);
+	mgr_unmap_device(m);
+	destroy_workqueue(m->wq);
+	nvme_put_ctrl(ctrl);
+}
+
+/* The machine goes down: clients first, then the controller's cache. */
+static void mgr_shutdown(struct pci_dev *pdev)
+{
+	struct mgr *m = pci_get_drvdata(pdev);
+	struct nvme_ctrl *ctrl = &m->ctrl;
+
+	cancel_delayed_work_sync(&m->watch_work);
+	mgr_suspend(m, MGR_SUSPEND_SHUTDOWN);
+	nvme_change_ctrl_state(ctrl, NVME_CTRL_DELETING);
+	cancel_delayed_work_sync(&m->retry_work);
+	flush_work(&ctrl->reset_work);
+	cancel_delayed_work_sync(&m->retry_work);
+	nvme_quiesce_admin_queue(ctrl);
+	mgr_adminq_close(m);
+	if (!pci_device_is_present(pdev))
+		return;
+	nvme_disable_ctrl(ctrl, true);
+	pci_clear_master(pdev);
+}
+
+/* A function level reset by sysfs, for instance: it is one of ours, too. */
+static void mgr_reset_prepare(struct pci_dev *pdev)
+{
+	struct mgr *m = pci_get_drvdata(pdev);
+	struct nvme_ctrl *ctrl = &m->ctrl;
+
+	if (wait_event_timeout(ctrl->state_wq,
+			       nvme_change_ctrl_state(ctrl,
+						      NVME_CTRL_RESETTING),
+			       RESET_WAIT_S * HZ))
+		mgr_stop(m);
+	else
+		dev_warn(&pdev->dev, "reset from outside while %s\n",
+			 nvme_state_terminal(ctrl) ? "it goes away" :
+						     "another one fails");
+}
+
+static void mgr_reset_done(struct pci_dev *pdev)
+{
+	struct mgr *m = pci_get_drvdata(pdev);
+
+	if (!nvme_try_sched_reset(&m->ctrl))
+		flush_work(&m->ctrl.reset_work);
+}
+
+static const struct pci_error_handlers mgr_err_handler = {
+	.reset_prepare = mgr_reset_prepare,
+	.reset_done = mgr_reset_done,
+};
+
+/* Borrowers would hang on a sleeping lender. */
+static int mgr_pm_suspend(struct device *dev)
+{
+	dev_err(dev, "a lent controller can't sleep: unbind it first\n");
+	return -EBUSY;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(mgr_pm_ops, mgr_pm_suspend, NULL);
+
+static ssize_t incarnation_show(struct device *dev,
+				struct device_attribute *attr, char *buf)
+{
+	struct mgr *m = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%#llx\n", mgr_incarnation(m));
+}
+static DEVICE_ATTR_RO(incarnation);
+
+static ssize_t queue_pairs_total_show(struct device *dev,
+				      struct device_attribute *attr, char *buf)
+{
+	struct mgr *m = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(m->nr_pairs));
+}
+static DEVICE_ATTR_RO(queue_pairs_total);
+
+static ssize_t queue_pairs_free_show(struct device *dev,
+				     struct device_attribute *attr, char *buf)
+{
+	struct mgr *m = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", mgr_pairs_free(m));
+}
+static DEVICE_ATTR_RO(queue_pairs_free);
+
+static struct attribute *mgr_attrs[] = {
+	&dev_attr_incarnation.attr,
+	&dev_attr_queue_pairs_total.attr,
+	&dev_attr_queue_pairs_free.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(mgr);
+
+static struct pci_driver mgr_driver = {
+	.name = KBUILD_MODNAME,
+	.probe = mgr_probe,
+	.remove = mgr_remove,
+	.shutdown = mgr_shutdown,
+	.err_handler = &mgr_err_handler,
+	.dev_groups = mgr_groups,
+	.driver.pm = pm_sleep_ptr(&mgr_pm_ops),
+};
+
+static int __init mgr_init(void)
+{
+	return pci_register_driver(&mgr_driver);
+}
+
+static void __exit mgr_exit(void)
+{
+	pci_unregister_driver(&mgr_driver);
+	/* Their release is this module's code. */
+	wait_event(mgr_gone, !atomic_read(&mgr_count));
+}
+
+module_init(mgr_init);
+module_exit(mgr_exit);
+MODULE_DESCRIPTION("smartio: manager of a shared NVMe controller");
+MODULE_LICENSE("GPL");

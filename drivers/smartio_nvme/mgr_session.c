@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Clients: a session is a virtual controller with queue pairs. It begins with
+ * SNVME_ATTACH; whatever it had is gone when it ends, however it ends.
+ */
+#include <linux/jhash.h>
+#include <linux/slab.h>
+
+#include "admin_identify.h"
+#include "mgr.h"
+
+/*
+ * The CNTLID of a host's way to the controller. It is kept, for nvme-core on
+ * that host compares it with those of other ways, old ones too.
+ */
+struct mgr_cntlid {
+	struct list_head entry;
+	uuid_t host;
+	char link_name[32];
+	u16 cntlid;
+};
+
+static bool mgr_cntlid_used(struct mgr *m, u16 cntlid)
+{
+	struct mgr_cntlid *known;
+
+	if (cntlid == le16_to_cpu(m->id->cntlid))
+		return true;
+	list_for_each_entry(known, &m->cntlids, entry)
+		if (known->cntlid == cntlid)
+			return true;
+	return false;
+}
+
+/* Made from host and link, so that it is mostly the same after a reboot. */
+static int mgr_cntlid_get(struct mgr_session *session)
+{
+	struct smartio_session *s = session->s;
+	struct mgr *m = session->m;
+	struct mgr_cntlid *known;
+	u32 hash, tries;
+	int ret = 0;
+
+	mutex_lock(&m->broker_lock);
+	list_for_each_entry(known, &m->cntlids, entry) {
+		if (!uuid_equal(&known->host, &s->host) ||
+		    strcmp(known->link_name, s->link_name))
+			continue;
+		session->cntlid = known->cntlid;
+		goto out;
+	}
+	ret = -ENOMEM;
+	known = kzalloc(sizeof(*known), GFP_KERNEL);
+	if (!known)
+		goto out;
+	known->host = s->host;
+	strscpy(known->link_name, s->link_name);
+	hash = jhash(&known->host, sizeof(known->host),
+		     jhash(known->link_name, sizeof(known->link_name), 0));
+	for (tries = 0; tries < MGR_CNTLID_COUNT; tries++, hash++) {
+		known->cntlid = MGR_CNTLID_FIRST + hash % MGR_CNTLID_COUNT;
+		if (!mgr_cntlid_used(m, known->cntlid))
+			break;
+	}
+	if (tries == MGR_CNTLID_COUNT) {
+		kfree(known);
+		ret = -ENOSPC;
+		goto out;
+	}
+	list_add(&known->entry, &m->cntlids);
+	session->cntlid = known->cntlid;
+	ret = 0;
+out:
+	mutex_unlock(&m->broker_lock);
+	return ret;
+}
+
+void mgr_cntlids_free(struct mgr *m)
+{
+	struct mgr_cntlid *known, *next;
+
+	list_for_each_entry_safe(known, next, &m->cntlids, entry) {
+		list_del(&known->entry);
+		kfree(known);
+	}
+}
+
+static int mgr_open(struct smartio_session *s)
+{
+	struct mgr *m = smartio_lent_context(s->lent);
+	struct mgr_session *session;
+	int ret;
+
+	if (nvme_ctrl_state(&m->ctrl) != NVME_CTRL_LIVE)
+		return -EAGAIN;
+	session = kvzalloc(sizeof(*session), GFP_KERNEL);
+	if (!session)
+		return -ENOMEM;
+	session->m = m;
+	session->s = s;
+	session->incarnation = mgr_incarnation(m);
+	INIT_LIST_HEAD(&session->pieces);
+	export_uuid(session->host_id, &s->host);
+	ret = mgr_cntlid_get(session);
+	if (ret) {
+		kvfree(session);
+		return ret;
+	}
+	s->context = session;
+	mutex_lock(&m->sessions_lock);
+	list_add_tail(&session->entry, &m->sessions);
+	mutex_unlock(&m->sessions_lock);
+	return 0;
+}
+
+static void mgr_close(struct smartio_session *s)
+{
+	struct mgr_session *session = s->context;
+	struct mgr *m = session->m;
+
+	mutex_lock(&m->sessions_lock);
+	list_del(&session->entry);
+	mutex_unlock(&m->sessions_lock);
+
+	mgr_pairs_revoke(session);
+
+	mutex_lock(&m->broker_lock);
+	mgr_cmb_return(session);
+	mutex_unlock(&m->broker_lock);
+	s->context = NULL;
+	kvfree(session);
+}
+
+static int mgr_attach(struct mgr_session *session,
+		      const struct snvme_request *request,
+		      struct snvme_attach_reply *reply)
+{
+	struct mgr *m = session->m;
+	u32 unit = 4096U << NVME_CAP_MPSMIN(m->ctrl.cap);
+	unsigned int pairs;
+	u64 cmb;
+
+	if (request->version != SNVME_VERSION) {
+		dev_warn(m->ctrl.device,
+			 "host %s refused: its client speaks version %u, this manager %u\n",
+			 session->s->host_name, request->version,
+			 SNVME_VERSION);
+		return -EPROTONOSUPPORT;
+	}
+	if (session->attached)
+		return -EALREADY;
+	pairs = min(mgr_pairs_available(m, &session->s->host), 0xffffU);
+	if (!pairs) {
+		dev_warn(m->ctrl.device,
+			 "host %s refused: no I/O queue pair left for it\n",
+			 session->s->host_name);
+		return -ENOSPC;
+	}
+	mutex_lock(&m->broker_lock);
+	cmb = mgr_cmb_left(m);
+	mutex_unlock(&m->broker_lock);
+
+	session->granted = pairs;
+	reply->version = cpu_to_le16(SNVME_VERSION);
+	reply->cntlid = cpu_to_le16(session->cntlid);
+	reply->queue_pairs = cpu_to_le16(pairs);
+	reply->max_entries =
+		cpu_to_le16(min(NVME_CAP_MQES(m->ctrl.cap) + 1, 0xffffU));
+	reply->cap = cpu_to_le64(admin_rewrite_cap(m->ctrl.cap));
+	reply->vs = cpu_to_le32(m->ctrl.vs);
+	reply->max_bytes = cpu_to_le32(unit << m->mdts);
+	reply->sgls = m->id->sgls;
+	reply->db_offset = cpu_to_le32(NVME_REG_DBS);
+	reply->db_stride = cpu_to_le32(m->db_stride);
+	reply->cmb_bytes = cpu_to_le32(min_t(u64, cmb, U32_MAX));
+	reply->incarnation = cpu_to_le64(session->incarnation);
+	reply->quirks = cpu_to_le64(m->ctrl.quirks &
+				    ~NVME_QUIRK_IGNORE_DEV_SUBNQN);
+	strscpy(reply->subnqn, m->subnqn);
+	session->attached = true;
+	return 0;
+}
+
+/* Best effort: a limited number of aborts, and nobody is told how it ended. */
+static int mgr_abort(struct mgr_session *session,
+		     const struct snvme_request *request)
+{
+	struct mgr *m = session->m;
+	struct nvme_command cmd = { };
+	int ret;
+
+	if (!mgr_pair_owned(session, request->qid))
+		return -ENOENT;
+	if (atomic_dec_return(&m->ctrl.abort_limit) < 0) {
+		atomic_inc(&m->ctrl.abort_limit);
+		return -EBUSY;
+	}
+	cmd.abort.opcode = nvme_admin_abort_cmd;
+	cmd.abort.cid = cpu_to_le16(request->cid);
+	cmd.abort.sqid = cpu_to_le16(request->qid);
+	ret = mgr_sync(m, &cmd, NULL, NULL, 0, MGR_DELETE_TIMEOUT_S);
+	atomic_inc(&m->ctrl.abort_limit);
+	return ret > 0 ? -EIO : ret;
+}
+
+/* What a reply of fixed size needs; it starts as zeroes. */
+static bool mgr_reply_fits(void *reply, size_t *reply_size, size_t size)
+{
+	if (*reply_size < size)
+		return false;
+	memset(reply, 0, size);
+	*reply_size = size;
+	return true;
+}
+
+static int mgr_request(struct smartio_session *s, const void *message,
+		       size_t size, void *reply, size_t *reply_size)
+{
+	struct mgr_session *session = s->context;
+	struct mgr *m = session->m;
+	struct snvme_request request;
+	int ret;
+
+	ret = snvme_check_request(message, size,
+				  NVME_CAP_MQES(m->ctrl.cap) + 1, &request);
+	if (ret)
+		return ret;
+	if (mgr_incarnation(m) != session->incarnation)
+		return -EAGAIN;
+	if (request.op != SNVME_ATTACH && !session->attached)
+		return -EPROTO;
+
+	switch (request.op) {
+	case SNVME_ATTACH:
+		if (!mgr_reply_fits(reply, reply_size,
+				    sizeof(struct snvme_attach_reply)))
+			return -EMSGSIZE;
+		return mgr_attach(session, &request, reply);
+	case SNVME_CREATE:
+		if (!mgr_reply_fits(reply, reply_size,
+				    sizeof(struct snvme_create_reply)))
+			return -EMSGSIZE;
+		return mgr_pair_create(session, &request.create, reply);
+	case SNVME_DELETE:
+		*reply_size = 0;
+		return mgr_pair_delete(session, request.qid);
+	case SNVME_ADMIN:
+		return mgr_admin(session, &request.admin, reply, reply_size);
+	case SNVME_ABORT:
+		*reply_size = 0;
+		return mgr_abort(session, &request);
+	}
+	return -EINVAL;
+}
+
+static int mgr_show(void *context, char *buf, size_t size)
+{
+	return mgr_pairs_show(context, buf, size);
+}
+
+const struct smartio_lender_ops mgr_lender_ops = {
+	.open = mgr_open,
+	.close = mgr_close,
+	.request = mgr_request,
+	.show = mgr_show,
+};
