@@ -45,8 +45,7 @@ inline void put_lender(const Scratch& root) {
   root.put(way + "/session", "0x10\n");
   root.put(way + "/nvme/nvme1/state", "live\n");
   std::filesystem::create_directory_symlink("../../drivers/smartio_nvme", root.path() / way / "driver");
-  root.put("class/nvme-subsystem/nvme-subsys1/nvme1/state", "live\n");
-  root.put("class/nvme-subsystem/nvme-subsys1/nvme1n1/size", "8\n");
+  root.put(way + "/nvme/nvme1/nvme1c1n1/size", "8\n");
 }
 
 }  // namespace smartio::ctl

@@ -180,8 +180,7 @@ TEST_F(LendTest, NotFromUnderAMountOfTheLendersOwn) {
   sysfs.put("bus/smartio/devices/x-local/link", "local\n");
   sysfs.put("bus/smartio/devices/x-local/pci", std::string(kFirst) + "\n");
   sysfs.put("bus/smartio/devices/x-local/nvme/nvme7/state", "live\n");
-  sysfs.put("class/nvme-subsystem/nvme-subsys0/nvme7/state", "live\n");
-  sysfs.put("class/nvme-subsystem/nvme-subsys0/nvme0n1/size", "8\n");
+  sysfs.put("bus/smartio/devices/x-local/nvme/nvme7/nvme0c7n1/size", "8\n");
   mount();
   const auto done = lender.unlend(kFirst, options);
   ASSERT_FALSE(done);

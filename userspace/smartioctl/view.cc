@@ -2,6 +2,7 @@
 #include "smartioctl/view.h"
 
 #include <fmt/format.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 
@@ -11,18 +12,21 @@ namespace {
 
 using nlohmann::json;
 
-/// "nvme0n1", and neither "nvme0" nor a path's hidden "nvme0c1n1".
-bool is_disk(std::string_view name) {
-  if (!name.starts_with("nvme")) return false;
-  name.remove_prefix(4);
-  const auto digits = [&name] {
-    const std::size_t count = std::min(name.find_first_not_of("0123456789"), name.size());
-    name.remove_prefix(count);
-    return count > 0;
-  };
-  if (!digits() || !name.starts_with('n')) return false;
-  name.remove_prefix(1);
-  return digits() && name.empty();
+/// The disk of a name below a controller: "nvme0n1" itself, or of "nvme0c1n1", which is one path to it, that; else none.
+std::string disk_of(std::string_view name) {
+  std::string disk;
+  for (const std::string_view part : {"nvme", "c", "n"}) {
+    if (!name.starts_with(part)) {
+      if (part == "c") continue;
+      return "";
+    }
+    name.remove_prefix(part.size());
+    const std::string_view digits = name.substr(0, name.find_first_not_of("0123456789"));
+    if (digits.empty()) return "";
+    if (part != "c") disk.append(part).append(digits);
+    name.remove_prefix(digits.size());
+  }
+  return name.empty() ? disk : "";
 }
 
 bool is_yes(const std::string& value) { return value == "1" || value == "yes" || value == "Y" || value == "y"; }
@@ -110,16 +114,8 @@ std::vector<std::string> disks_of(const Sysfs& sysfs, const std::string& device)
   std::vector<std::string> disks;
   const std::string controller = controller_below(sysfs, device);
   if (controller.empty()) return disks;
-  // A disk with one path only is below its controller; one that may have several is below their subsystem.
-  std::vector<std::string> folders = {device + "/nvme/" + controller};
-  for (const std::string& name : sysfs.list("class/nvme-subsystem")) {
-    const std::string subsystem = "class/nvme-subsystem/" + name;
-    if (sysfs.exists(subsystem + "/" + controller)) folders.push_back(subsystem);
-  }
-  for (const std::string& folder : folders) {
-    for (const std::string& name : sysfs.list(folder)) {
-      if (is_disk(name)) disks.push_back(name);
-    }
+  for (const std::string& name : sysfs.list(fmt::format("{}/nvme/{}", device, controller))) {
+    if (std::string disk = disk_of(name); !disk.empty()) disks.push_back(std::move(disk));
   }
   std::ranges::sort(disks);
   const auto doubled = std::ranges::unique(disks);
@@ -129,7 +125,9 @@ std::vector<std::string> disks_of(const Sysfs& sysfs, const std::string& device)
 
 std::string View::self_name() const {
   const auto self = std::ranges::find_if(hosts, &Host::self);
-  return self == hosts.end() || self->name.empty() ? "this host" : self->name;
+  if (self != hosts.end() && !self->name.empty()) return self->name;
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "?";
 }
 
 Result<View> read_view(const Sysfs& sysfs, const Choices& choices) {

@@ -69,7 +69,7 @@ struct View {
   std::vector<Way> ways;
   std::vector<Choice> choices;
 
-  /// This host's name, or "this host" if the kernel doesn't tell.
+  /// This host's name.
   [[nodiscard]] std::string self_name() const;
 };
 

@@ -70,13 +70,15 @@ TEST(View, Problems) {
                           HasSubstr("0000:09:00.0 was chosen")));
 }
 
-TEST(View, DisksOfASinglePath) {
+TEST(View, DisksOfAController) {
   const Scratch root;
   root.put("device/nvme/nvme3/nvme3n1/size", "1");
-  root.put("device/nvme/nvme3/nvme3c3n2/size", "1");
-  root.put("device/nvme/nvme3/nvme3n1x/size", "1");
+  root.put("device/nvme/nvme3/nvme0c3n2/size", "1");
+  for (const char* other : {"nvme3n1x", "nvme3", "nvme3cn1", "hwmon1", "ng3n1", "nvme3c1", "n1"}) {
+    root.put(std::string("device/nvme/nvme3/") + other + "/size", "1");
+  }
   const Sysfs sysfs(root.path());
-  EXPECT_THAT(disks_of(sysfs, "device"), ElementsAre("nvme3n1"));
+  EXPECT_THAT(disks_of(sysfs, "device"), ElementsAre("nvme0n2", "nvme3n1"));
   EXPECT_THAT(disks_of(sysfs, "elsewhere"), IsEmpty());
 }
 
