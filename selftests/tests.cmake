@@ -6,6 +6,7 @@ set(NTB ntb/link ntb/pingpong ntb/silent ntb/perf ntb/netdev ntb/kselftest ntb/k
 set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/removed-ntb)
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped
   p2p/pulled-cable p2p/reload)
+set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
 # On the debug kernel (make check-debug) only what judges our own modules runs, and it looks for leaks at the end.
 if(SMARTIO_KERNEL STREQUAL "debug")
@@ -15,5 +16,5 @@ endif()
 
 on_cluster(noiommu pair-noiommu ${NVME} ${NTB} ${FAULTS})
 on_cluster(iommu pair-iommu ${NVME} ${NTB} ${FAULTS})
-on_cluster(dual pair-dual ntb/two-links)
+on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL})
 on_cluster(star star ${P2P} cluster/tool cluster/side-by-side)

@@ -227,8 +227,8 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   }
   if (!used.empty() && !options.force) {
     return refuse(
-        fmt::format("{} is in use: {}; end that first (umount there, then rmmod smartio_nvme), or --force it: "
-                    "I/O that is under way on those hosts then fails",
+        fmt::format("{} is in use: {}; end that first (umount; on borrowers then rmmod smartio_nvme), or --force it: "
+                    "I/O that is under way then fails",
                     *pci, fmt::join(used, ", ")),
         Exit::kInUse);
   }

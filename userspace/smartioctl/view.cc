@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-/// The disk of a name below a controller: "nvme0n1" itself, or of "nvme0c1n1", which is one path to it, that; else none.
+/// The disk of a name below a controller: "nvme0n1" itself, or of "nvme0c1n1", which is one path to it, that; else
+/// none.
 std::string disk_of(std::string_view name) {
   std::string disk;
   for (const std::string_view part : {"nvme", "c", "n"}) {
