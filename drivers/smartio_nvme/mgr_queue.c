@@ -253,9 +253,9 @@ static int mgr_pair_build(struct mgr_session *session, u16 qid,
 	if (ret)
 		mgr_delete_surely(session, nvme_admin_delete_cq, qid);
 	if (ret > 0) {
-		dev_warn(m->ctrl.device,
-			 "queue %u of host %s refused by the controller: %#x\n",
-			 qid, session->s->host_name, ret);
+		dev_warn_ratelimited(m->ctrl.device,
+				     "queue %u of host %s refused by the controller: %#x\n",
+				     qid, session->s->host_name, ret);
 		ret = -EIO;
 	}
 	return ret;

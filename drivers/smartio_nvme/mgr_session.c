@@ -140,20 +140,20 @@ static int mgr_attach(struct mgr_session *session,
 	unsigned int pairs;
 	u64 cmb;
 
-	if (request->version != SNVME_VERSION) {
-		dev_warn(m->ctrl.device,
-			 "host %s refused: its client speaks version %u, this manager %u\n",
-			 session->s->host_name, request->version,
-			 SNVME_VERSION);
-		return -EPROTONOSUPPORT;
-	}
 	if (session->attached)
 		return -EALREADY;
+	if (request->version != SNVME_VERSION) {
+		dev_warn_ratelimited(m->ctrl.device,
+				     "host %s refused: its client speaks version %u, this manager %u\n",
+				     session->s->host_name, request->version,
+				     SNVME_VERSION);
+		return -EPROTONOSUPPORT;
+	}
 	pairs = min(mgr_pairs_available(m, &session->s->host), 0xffffU);
 	if (!pairs) {
-		dev_warn(m->ctrl.device,
-			 "host %s refused: no I/O queue pair left for it\n",
-			 session->s->host_name);
+		dev_warn_ratelimited(m->ctrl.device,
+				     "host %s refused: no I/O queue pair left for it\n",
+				     session->s->host_name);
 		return -ENOSPC;
 	}
 	mutex_lock(&m->broker_lock);
