@@ -277,7 +277,7 @@ struct snvme_bounce {
  * @max_queues: in @queues
  * @queues: all
  * @bounce: if data is copied
- * @pinned: bit 0: a module reference is held
+ * @pinned: bit 0: a module reference is held, the disk being claimed
  * @pin_work: looks whether it can go
  * @stats: counters
  */
@@ -393,7 +393,7 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 				     const struct snvme_limits *limits);
 void snvme_path_discard(struct snvme_path *path);
 void snvme_path_event(struct snvme_path *path, u32 result);
-void snvme_path_pin(struct snvme_path *path);
+void snvme_path_pin(struct snvme_path *path, struct nvme_ns *ns);
 void snvme_paths_wait(void);
 void snvme_host_init(void);
 

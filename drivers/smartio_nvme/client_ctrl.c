@@ -14,8 +14,8 @@
 
 /* How long a reset by a user waits for the path to come back. */
 #define SNVME_RESET_S	30
-/* How often an unused disk is looked for. */
-#define SNVME_PIN_MS	500
+/* How soon a module reference goes after the last user of a disk. */
+#define SNVME_PIN_MS	50
 
 static struct nvmf_host snvme_host;	/* hostnqn and hostid in sysfs */
 static atomic_t snvme_paths = ATOMIC_INIT(0);
@@ -167,9 +167,18 @@ void snvme_path_event(struct snvme_path *path, u32 result)
 /* ---- a module reference while the disk is in use ---- */
 
 /*
- * nvme-core's multipath disk holds none on us: so I/O takes one, and it goes
- * when nobody has a disk open. See docs/decisions.md.
+ * nvme-core's multipath disk holds none on us, and nobody tells us when it is
+ * mounted: so I/O to a disk that somebody has claimed (a file system, a volume
+ * manager, swap) takes one, and it goes soon after the last such user. See
+ * docs/decisions.md.
  */
+static bool snvme_ns_claimed(struct nvme_ns *ns)
+{
+	struct gendisk *disk = ns->head->disk;
+
+	return disk && READ_ONCE(disk->part0->bd_holder);
+}
+
 static bool snvme_path_in_use(struct snvme_path *path)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
@@ -180,7 +189,7 @@ static bool snvme_path_in_use(struct snvme_path *path)
 	idx = srcu_read_lock(&ctrl->srcu);
 	list_for_each_entry_srcu(ns, &ctrl->namespaces, list,
 				 srcu_read_lock_held(&ctrl->srcu))
-		used |= ns->head->disk && disk_openers(ns->head->disk);
+		used |= snvme_ns_claimed(ns);
 	srcu_read_unlock(&ctrl->srcu, idx);
 	return used;
 }
@@ -204,14 +213,15 @@ static void snvme_pin_work(struct work_struct *work)
 }
 
 /**
- * snvme_path_pin() - the path is being used: the module stays
+ * snvme_path_pin() - I/O goes to a path that has no reference on this module
  * @path: the path
+ * @ns: to which of its namespaces
  *
  * Context: any.
  */
-void snvme_path_pin(struct snvme_path *path)
+void snvme_path_pin(struct snvme_path *path, struct nvme_ns *ns)
 {
-	if (test_and_set_bit(0, &path->pinned))
+	if (!snvme_ns_claimed(ns) || test_and_set_bit(0, &path->pinned))
 		return;
 	if (try_module_get(THIS_MODULE))
 		schedule_delayed_work(&path->pin_work,

@@ -37,7 +37,7 @@ static blk_status_t snvme_prepare(struct snvme_queue *q, struct request *rq)
 		return ret;
 	}
 	if (unlikely(!test_bit(0, &q->path->pinned)))
-		snvme_path_pin(q->path);
+		snvme_path_pin(q->path, rq->q->queuedata);
 	nvme_start_request(rq);
 	return BLK_STS_OK;
 }

@@ -388,6 +388,7 @@ static const char *snvme_explain(int error)
 	case -ENOSPC:
 		return "no queue pair or memory is left for this host";
 	case -EPROTO:
+	case -EPROTONOSUPPORT:
 		return "its manager speaks another version of the protocol";
 	case -ERANGE:
 		return "a window is too small";
@@ -422,6 +423,7 @@ static void snvme_join_later(struct snvme_client *client, int error)
 	case -ENODEV:
 		return;
 	case -EPROTO:
+	case -EPROTONOSUPPORT:
 	case -ENOSPC:
 		client->backoff_ms = SNVME_BACKOFF_SLOW_MS;
 		break;
