@@ -42,7 +42,7 @@ ready:
 
 build: ready ## the C++ programs, in build/userspace
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartioctl
+	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartio-tcg-count smartioctl
 
 install: build ## smartioctl, its manual page, completion, udev rule and systemd unit (DESTDIR, PREFIX)
 	@rm -rf build/stage

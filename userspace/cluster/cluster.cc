@@ -101,6 +101,7 @@ Result<HostOptions> Cluster::host_options(const State& state) const {
                      .initrd = overlaid ? "initrd" : installation_.initrd().string(),
                      // The checkers keep notes of all memory.
                      .memory_factor = installation_.kernel_flavour.empty() ? 1U : 3U,
+                     .counter = state.count_instructions ? installation_.counter().string() : "",
                      .with_fabric = state.with_fabric};
 }
 
@@ -239,6 +240,9 @@ Result<void> Cluster::up(const UpOptions& options) {
   const auto topology = topology::load(*file);
   if (!topology) return std::unexpected(topology.error());
   if (auto there = installation_.check(options.with_fabric); !there) return there;
+  if (options.count_instructions && !std::filesystem::exists(installation_.counter())) {
+    return fail(fmt::format("{} is missing: run 'make build'", installation_.counter().string()));
+  }
   const auto lock = folder_.lock(Deadline::in(0s));
   if (!lock)
     return fail(fmt::format("another command is at work on {}: {}", folder_.path().string(), lock.error().message));
@@ -255,6 +259,7 @@ Result<void> Cluster::up(const UpOptions& options) {
               .accel = options.accel,
               .append = options.append,
               .with_fabric = options.with_fabric,
+              .count_instructions = options.count_instructions,
               .fabric = std::nullopt,
               .hosts = {}};
   auto started = start_all(state, *topology, *file, options);
@@ -473,6 +478,39 @@ Result<json> Cluster::fabric(std::string_view line) const {
   json value = json::parse(*answer, nullptr, false);
   if (!value.is_object()) return fail(fmt::format("the fabric's answer is no JSON object: {:.200}", *answer));
   return value;
+}
+
+Result<json> Cluster::instructions(const std::string& host, std::string_view line) const {
+  const auto all = loaded(host);
+  if (!all) return std::unexpected(all.error());
+  if (!all->state.count_instructions) {
+    return fail("the cluster counts no instructions: take it down, and up with --count-instructions");
+  }
+  const auto found = all->state.hosts.find(host);
+  if (found == all->state.hosts.end() || !alive(found->second)) {
+    return fail(fmt::format("{} is not running: boot it", host));
+  }
+  auto stream = Stream::connect(folder_.host_file(host, kCounterSocket));
+  if (!stream) return fail(fmt::format("{}'s counter is not there: {}", host, stream.error().message));
+  const auto deadline = Deadline::in(10s);
+  if (auto sent = stream->send(fmt::format("{}\n", line), deadline); !sent) return std::unexpected(sent.error());
+  const auto answer = stream->read_to('\n', deadline);
+  if (!answer) return fail(fmt::format("{}'s counter: {}", host, answer.error().message));
+  json value = json::parse(*answer, nullptr, false);
+  if (!value.is_object()) return fail(fmt::format("{}'s counter gave no JSON object: {:.200}", host, *answer));
+  if (value.contains("error")) return fail(fmt::format("{}'s counter: {}", host, value["error"].dump()));
+  return value;
+}
+
+Result<std::vector<std::string>> Cluster::running_hosts() const {
+  const auto all = loaded();
+  if (!all) return std::unexpected(all.error());
+  std::vector<std::string> names;
+  for (const Host& host : all->topology.hosts) {
+    const auto found = all->state.hosts.find(host.name);
+    if (found != all->state.hosts.end() && alive(found->second)) names.push_back(host.name);
+  }
+  return names;
 }
 
 Result<std::string> Cluster::log(const std::string& host) const {

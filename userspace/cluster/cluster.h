@@ -23,6 +23,7 @@ struct UpOptions {
   std::string accel = HostOptions{}.accel;
   std::string append;                  ///< further kernel arguments for all hosts
   bool with_fabric = true;             ///< false: plain hosts, for trying the hosts alone
+  bool count_instructions = false;     ///< by a plugin of QEMU; see instructions()
   bool keep = false;                   ///< leave what runs when `up` fails, to look at it
   std::chrono::seconds patience{120};  ///< for each host to boot
 };
@@ -59,6 +60,10 @@ class Cluster {
   Result<std::vector<std::string>> qemu_words(const std::string& host, const std::string& topology) const;
   /// The fabric's answer to one line.
   Result<nlohmann::json> fabric(std::string_view line) const;
+  /// What the plugin of the host's QEMU says to a line of tcg_count/plugin.cc: "mode" or "blocks".
+  Result<nlohmann::json> instructions(const std::string& host, std::string_view line) const;
+  /// The hosts whose QEMU runs.
+  Result<std::vector<std::string>> running_hosts() const;
   /// The console's log.
   Result<std::string> log(const std::string& host) const;
 

@@ -16,6 +16,7 @@
 #include "cluster/fake_agent.h"
 #include "cluster/interrupt.h"
 #include "cluster/scratch_folder.h"
+#include "tcg_count/line_server.h"
 
 namespace smartio::cluster {
 namespace {
@@ -225,6 +226,44 @@ TEST_F(ClusterTest, CommandsOfAClusterThatIsNotUpSaySo) {
     EXPECT_THAT(message, HasSubstr("cluster c is not up"));
   }
   EXPECT_THAT(one.log("a").error().message, HasSubstr("no console log"));
+}
+
+TEST_F(ClusterTest, InstructionsAreCountedIfUpWasToldSo) {
+  const auto a = agent_for("a");
+  const auto b = agent_for("b");
+  Cluster one = cluster();
+  auto options = ClusterTest::options();
+  options.count_instructions = true;
+  EXPECT_THAT(one.up(options).error().message, AllOf(HasSubstr("smartio-tcg-count.so is missing"), HasSubstr("make")));
+  write("build/userspace/tcg_count/smartio-tcg-count.so", "x");
+  ASSERT_TRUE(one.up(options));
+  EXPECT_THAT(one.running_hosts().value(), ::testing::ElementsAre("a", "b"));
+  EXPECT_THAT(one.instructions("a", "mode").error().message, HasSubstr("a's counter is not there"));
+
+  const auto counter = tcg_count::LineServer::start(folder_.host_file("a", "counts.sock"), [](std::string_view line) {
+    return line == "mode" ? std::string(R"({"user":[1,2],"kernel":[3,4]})") : std::string(R"({"error":"no"})");
+  });
+  EXPECT_EQ(one.instructions("a", "mode").value(), json::parse(R"({"user":[1,2],"kernel":[3,4]})"));
+  EXPECT_THAT(one.instructions("a", "?").error().message, HasSubstr("\"no\""));
+  EXPECT_THAT(one.instructions("c", "mode").error().message, HasSubstr("no host \"c\""));
+
+  // A host that is booted again counts again.
+  EXPECT_TRUE(state().count_instructions);
+  EXPECT_THAT(one.qemu_words("b", "").value(), ::testing::Contains(HasSubstr("socket=b.counts.sock")));
+  ASSERT_TRUE(one.kill("b"));
+  EXPECT_THAT(one.running_hosts().value(), ::testing::ElementsAre("a"));
+  EXPECT_THAT(one.instructions("b", "mode").error().message, HasSubstr("b is not running"));
+  EXPECT_TRUE(one.boot("b", 20s));
+  EXPECT_TRUE(state().count_instructions);
+}
+
+TEST_F(ClusterTest, WithoutBeingToldSoNothingIsCounted) {
+  const auto a = agent_for("a");
+  const auto b = agent_for("b");
+  Cluster one = cluster();
+  ASSERT_TRUE(one.up(options()));
+  EXPECT_THAT(one.instructions("a", "mode").error().message, HasSubstr("--count-instructions"));
+  EXPECT_THAT(one.qemu_words("a", "").value(), ::testing::Not(::testing::Contains("-plugin")));
 }
 
 TEST_F(ClusterTest, TheOverlayIsPutBehindTheInitrd) {

@@ -29,6 +29,8 @@ struct Installation {
     return top / "build" /
            (kernel_flavour.empty() ? "guest-overlay.cpio" : "guest-overlay-" + kernel_flavour + ".cpio");
   }
+  /// The plugin that counts guest instructions. Always that of build/userspace: QEMU can't load a sanitizer's one.
+  [[nodiscard]] std::filesystem::path counter() const { return top / "build/userspace/tcg_count/smartio-tcg-count.so"; }
   [[nodiscard]] std::filesystem::path run_folder() const { return top / "build/run"; }
   [[nodiscard]] std::filesystem::path topologies() const { return top / "selftests/topologies"; }
 

@@ -176,6 +176,29 @@ int run_fabric(const Cluster& cluster, std::span<const std::string> words) {
   return answer->value("ok", false) ? 0 : 1;
 }
 
+/// {HOST: [instructions of each vCPU]}, or what `by` asks for instead of the sums.
+Result<nlohmann::json> instructions_of(const Cluster& cluster, const std::string& host, const std::string& by) {
+  auto counts = cluster.instructions(host, by == "block" ? "blocks" : "mode");
+  if (!counts || by != "vcpu") return counts;
+  auto sums = counts->at("kernel").get<std::vector<std::uint64_t>>();
+  const auto user = counts->at("user").get<std::vector<std::uint64_t>>();
+  for (std::size_t cpu = 0; cpu < sums.size(); ++cpu) sums[cpu] += user.at(cpu);
+  return sums;
+}
+
+int run_instructions(const Cluster& cluster, const std::string& host, const std::string& by) {
+  auto hosts = host.empty() ? cluster.running_hosts() : std::vector{host};
+  if (!hosts) return tell(std::unexpected(hosts.error()));
+  auto all = nlohmann::ordered_json::object();
+  for (const std::string& name : *hosts) {
+    const auto counts = instructions_of(cluster, name, by);
+    if (!counts) return tell(std::unexpected(counts.error()));
+    all[name] = *counts;
+  }
+  fmt::print("{}\n", all.dump());
+  return 0;
+}
+
 std::string mib(const nlohmann::json& value) {
   return value.is_number() ? fmt::format("{} MiB", value.get<std::uint64_t>() >> 20) : std::string("-");
 }
@@ -250,6 +273,7 @@ int run(int argc, char** argv) {
   std::string file;
   std::string format = "text";
   std::string topology;
+  std::string by = "vcpu";
   double timeout = 0;
   bool no_input = false;
   unsigned patience = 120;
@@ -258,6 +282,7 @@ int run(int argc, char** argv) {
   up_command->add_option("TOPOLOGY", up.topology, "a name of selftests/topologies, or a .toml file")->required();
   up_command->add_option("--accel", up.accel, "QEMU's -accel")->capture_default_str();
   up_command->add_option("--append", up.append, "further kernel arguments for all hosts");
+  up_command->add_flag("--count-instructions", up.count_instructions, "those of the hosts' CPUs; see instructions");
   up_command->add_flag("--keep", up.keep, "leave what runs when it fails");
   up_command->add_flag("!--no-fabric", up.with_fabric, "plain hosts")->group("");
   auto* down_command = app.add_subcommand("down", "end every process of the cluster");
@@ -283,6 +308,12 @@ int run(int argc, char** argv) {
   auto* wait_command = app.add_subcommand("wait", "wait until a host can be used");
   auto* args_command = app.add_subcommand("qemu-args", "print a host's QEMU command line");
   args_command->add_option("--topology", topology, "of this topology, not of the cluster that is up");
+  auto* instructions_command =
+      app.add_subcommand("instructions", "print how many instructions each vCPU has run (up --count-instructions)");
+  instructions_command->add_option("HOST", host, "all that run, if none is given");
+  instructions_command->add_option("--by", by, "vcpu; mode: user and kernel apart; block: by address of kernel code")
+      ->check(CLI::IsMember({"vcpu", "mode", "block"}))
+      ->capture_default_str();
   app.add_subcommand("fabric", "say a line to the fabric's control socket: fabric help");
   for (auto* command : {exec_command, console_command, log_command, reset_command, kill_command, boot_command,
                         wait_command, args_command}) {
@@ -323,6 +354,7 @@ int run(int argc, char** argv) {
   if (kill_command->parsed()) return tell(cluster.kill(host));
   if (boot_command->parsed()) return tell(cluster.boot(host, time));
   if (wait_command->parsed()) return tell(cluster.wait(host, time));
+  if (instructions_command->parsed()) return run_instructions(cluster, host, by);
   if (log_command->parsed()) {
     const auto log = cluster.log(host);
     return tell(log ? write_all(STDOUT_FILENO, *log) : std::unexpected(log.error()));

@@ -83,6 +83,9 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
   const std::string memory = topology::format_size(host.memory * options.memory_factor);
   arguments.add("qemu-system-x86_64", "-name", host.name, "-nodefaults", "-no-user-config", "-display", "none");
   arguments.add("-accel", options.accel, "-cpu", "max", "-smp", fmt::format("{}", host.cpus));
+  if (!options.counter.empty()) {
+    arguments.add("-plugin", fmt::format("{},socket={}.{}", options.counter, host.name, kCounterSocket));
+  }
   // Shared, so that the fabric's DMA is a copy in memory.
   arguments.add("-machine", "q35,memory-backend=memory", "-m", memory);
   arguments.add("-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory));

@@ -10,13 +10,17 @@
 
 namespace smartio::cluster {
 
+/// Where the plugin of HOST's QEMU tells its counts: the socket HOST.counts.sock of the state folder.
+constexpr std::string_view kCounterSocket = "counts.sock";
+
 /// What a host's QEMU is told besides the topology.
 struct HostOptions {
   std::string accel = "tcg,thread=multi,tb-size=128";  ///< QEMU's -accel
   std::string kernel_arguments;                        ///< those that all hosts have
   std::string initrd;                                  ///< path
   unsigned memory_factor = 1;                          ///< times the topology's memory
-  bool with_fabric = true;                             ///< false: no devices of the fabric and no LAN
+  std::string counter{};    ///< path of the plugin that counts instructions; empty: it is not loaded
+  bool with_fabric = true;  ///< false: no devices of the fabric and no LAN
 };
 
 /// QEMU's command line for one host, to be run in the state folder. A pure function: the same input, the same words.

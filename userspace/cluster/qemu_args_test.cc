@@ -114,6 +114,14 @@ TEST(QemuArguments, WithoutTheFabricAHostHasNothingOfIt) {
   EXPECT_THAT(values(words, "-netdev"), ElementsAre("hubport,id=lan,hubid=0"));
 }
 
+TEST(QemuArguments, InstructionsAreCountedIfAPluginIsNamed) {
+  const auto topology = ours("pair");
+  EXPECT_THAT(arguments(topology, 0), Not(Contains("-plugin")));
+  const auto words = qemu_arguments(topology, topology.hosts.at(1), kInstallation,
+                                    {.kernel_arguments = "", .initrd = "initrd", .counter = "/top/count.so"});
+  EXPECT_THAT(values(words, "-plugin"), ElementsAre("/top/count.so,socket=borrower.counts.sock"));
+}
+
 TEST(QemuArguments, AHostWithoutDevicesHasNoPorts) {
   const auto topology = topology::parse("[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\n", "f").value();
   EXPECT_THAT(arguments(topology, 0), Not(Contains(HasSubstr("root-port"))));

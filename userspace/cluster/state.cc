@@ -88,6 +88,7 @@ Result<std::optional<State>> StateFolder::load() const {
     state.accel = value.at("accel");
     state.append = value.at("append");
     state.with_fabric = value.at("with_fabric");
+    state.count_instructions = value.value("count_instructions", false);
     if (!value.at("fabric").is_null()) state.fabric = process_from(value.at("fabric"));
     for (const auto& [name, process] : value.at("hosts").items()) state.hosts[name] = process_from(process);
     return state;
@@ -103,6 +104,7 @@ Result<void> StateFolder::save(const State& state) const {
                       {"accel", state.accel},
                       {"append", state.append},
                       {"with_fabric", state.with_fabric},
+                      {"count_instructions", state.count_instructions},
                       {"fabric", state.fabric ? to_json(*state.fabric) : json()},
                       {"hosts", hosts}};
   return write_file(file("cluster.json"), value.dump(2) + "\n");

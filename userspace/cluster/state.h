@@ -18,6 +18,7 @@ struct State {
   std::string accel;          ///< QEMU's -accel
   std::string append;         ///< further kernel arguments
   bool with_fabric = true;
+  bool count_instructions = false;  ///< QEMU runs with the plugin that counts them
   std::optional<ProcessId> fabric;
   std::map<std::string, ProcessId> hosts;  ///< those started so far; they may be dead
 

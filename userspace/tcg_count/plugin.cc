@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+// smartio-tcg-count: a plugin of QEMU's TCG. Each translated block, whenever it runs, adds the number of its
+// instructions to a counter of the vCPU that runs it (block_table.h says which). A unix socket tells the counts at any
+// moment:
+//
+//   -plugin smartio-tcg-count.so,socket=PATH
+//
+//   mode     {"user":[...],"kernel":[...]}                instructions since the host started, one number for each vCPU
+//   blocks   {"user":N,"other":N,"kernel":[[ADDRESS,N]]}  of all vCPUs together, kernel code by 16 bytes of address
+//
+// A repeated string instruction is one. A block that an exception leaves halfway counts as a whole.
+#include <cstdio>
+#include <format>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tcg_count/block_table.h"
+#include "tcg_count/line_server.h"
+#include "tcg_count/qemu_plugin_api.h"
+
+namespace {
+
+using namespace smartio::tcg_count;
+
+// 1 MiB for each of the 16 vCPUs that QEMU makes room for; a booted host with all our load uses about a third.
+constexpr std::size_t kCounters = 128 * 1024;
+
+/// There is one for each QEMU, from the plugin's installation to QEMU's end.
+class Plugin {
+ public:
+  explicit Plugin(int cpus) : cpus_(cpus), score_(qemu_plugin_scoreboard_new(kCounters * sizeof(std::uint64_t))) {}
+
+  void translated(qemu_plugin_tb* block) {
+    const std::size_t counter = table_.counter_of(qemu_plugin_tb_vaddr(block));
+    qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, QEMU_PLUGIN_INLINE_ADD_U64, at(counter),
+                                                      qemu_plugin_tb_n_insns(block));
+  }
+
+  smartio::Result<void> serve(const std::string& socket) {
+    auto server = LineServer::start(socket, [this](std::string_view line) { return answer(line); });
+    if (!server) return std::unexpected(server.error());
+    server_ = std::move(*server);
+    return {};
+  }
+  void stop() { server_.reset(); }
+
+ private:
+  [[nodiscard]] qemu_plugin_u64 at(std::size_t counter) const { return {score_, counter * sizeof(std::uint64_t)}; }
+
+  [[nodiscard]] std::string answer(std::string_view line) const {
+    // Until then QEMU may still move the counters.
+    if (qemu_plugin_num_vcpus() < cpus_) return R"({"error":"the host is just being started"})";
+    if (line == "mode") return by_mode();
+    if (line == "blocks") return by_block();
+    return R"({"error":"there are: mode, blocks"})";
+  }
+
+  [[nodiscard]] std::string by_mode() const {
+    const std::size_t used = table_.used();
+    std::string user;
+    std::string kernel;
+    for (unsigned cpu = 0; cpu < static_cast<unsigned>(cpus_); ++cpu) {
+      std::uint64_t sum = 0;
+      for (std::size_t counter = BlockTable::kOverflow; counter < used; ++counter) {
+        sum += qemu_plugin_u64_get(at(counter), cpu);
+      }
+      user += std::format("{}{}", cpu == 0 ? "" : ",", qemu_plugin_u64_get(at(BlockTable::kUser), cpu));
+      kernel += std::format("{}{}", cpu == 0 ? "" : ",", sum);
+    }
+    return std::format(R"({{"user":[{}],"kernel":[{}]}})", user, kernel);
+  }
+
+  [[nodiscard]] std::uint64_t of_all_cpus(std::size_t counter) const {
+    std::uint64_t sum = 0;
+    for (unsigned cpu = 0; cpu < static_cast<unsigned>(cpus_); ++cpu) sum += qemu_plugin_u64_get(at(counter), cpu);
+    return sum;
+  }
+
+  [[nodiscard]] std::string by_block() const {
+    std::string blocks;
+    for (const auto& [address, counter] : table_.kernel()) {
+      const std::uint64_t count = of_all_cpus(counter);
+      if (counter == BlockTable::kOverflow || count == 0) continue;
+      blocks += std::format("{}[{},{}]", blocks.empty() ? "" : ",", address, count);
+    }
+    return std::format(R"({{"user":{},"other":{},"kernel":[{}]}})", of_all_cpus(BlockTable::kUser),
+                       of_all_cpus(BlockTable::kOverflow), blocks);
+  }
+
+  int cpus_;
+  qemu_plugin_scoreboard* score_;  ///< QEMU's, until it ends
+  BlockTable table_{kCounters};
+  std::unique_ptr<LineServer> server_;
+};
+
+// Never deleted: vCPUs may translate until the process is gone.
+Plugin* plugin = nullptr;
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) int qemu_plugin_version = 7;
+
+__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc,
+                                                               char** argv) {
+  std::string socket;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (!argument.starts_with("socket=")) {
+      std::fprintf(stderr, "smartio-tcg-count: %s: there is only socket=PATH\n", argv[i]);
+      return -1;
+    }
+    socket = argument.substr(argument.find('=') + 1);
+  }
+  if (socket.empty() || !info->system_emulation) {
+    std::fprintf(stderr, "smartio-tcg-count: socket=PATH is needed, and a whole machine to count in\n");
+    return -1;
+  }
+  plugin = new Plugin(info->system.smp_vcpus);
+  if (const auto serving = plugin->serve(socket); !serving) {
+    std::fprintf(stderr, "smartio-tcg-count: %s\n", serving.error().message.c_str());
+    return -1;
+  }
+  qemu_plugin_register_vcpu_tb_trans_cb(id, [](qemu_plugin_tb* block, void*) { plugin->translated(block); }, nullptr);
+  qemu_plugin_register_atexit_cb(id, [](void*) { plugin->stop(); }, nullptr);
+  return 0;
+}
+
+}  // extern "C"
