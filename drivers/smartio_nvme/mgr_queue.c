@@ -93,11 +93,12 @@ static void mgr_wait_revoked(struct mgr_session *session, u16 qid, int error)
 {
 	struct mgr *m = session->m;
 
-	dev_warn(m->ctrl.device,
-		 "queue %u of host %s: not deleted (%#x): resetting\n", qid,
-		 session->s->host_name, error);
 	do {
-		nvme_reset_ctrl(&m->ctrl);
+		/* Not if one is under way. */
+		if (!nvme_reset_ctrl(&m->ctrl))
+			dev_warn(m->ctrl.device,
+				 "queue %u of host %s: not deleted (%d): resetting\n",
+				 qid, session->s->host_name, error);
 		if (wait_event_timeout(m->incarnation_wq,
 				       mgr_incarnation(m) !=
 				       session->incarnation,
