@@ -209,6 +209,16 @@ enum snvme_state {
 	SNVME_REVOKED,
 };
 
+/* Why a path is lost; the last ones were asked for on this host. */
+enum snvme_loss {
+	SNVME_LOSS_LINK,
+	SNVME_LOSS_LENDER,
+	SNVME_LOSS_TIMEOUT,
+	SNVME_LOSS_JOIN,
+	SNVME_LOSS_RESET,
+	SNVME_LOSS_REMOVED,
+};
+
 enum snvme_stat {
 	SNVME_STAT_LOSSES,
 	SNVME_STAT_JOINS,
@@ -257,6 +267,7 @@ struct snvme_bounce {
  * @leaving: the controller is being deleted
  * @closed: no more losses: it is about to be freed
  * @why: of the loss
+ * @wanted: somebody asked for the loss
  * @lost_at: when, in jiffies
  * @admin_live: admin commands may be relayed
  * @relays: those under way
@@ -264,6 +275,7 @@ struct snvme_bounce {
  * @events: that came when it had not
  * @events_count: how many
  * @cc: register
+ * @told: the loss is in the log and in the counters
  * @started: was up once: users may have seen it
  * @ended: after a loss: the session was ended, the link being up
  * @expelled: it is we who delete it
@@ -299,6 +311,7 @@ struct snvme_path {
 	bool leaving;
 	bool closed;
 	const char *why;
+	bool wanted;
 	unsigned long lost_at;
 	bool admin_live;
 	struct list_head relays;
@@ -307,6 +320,7 @@ struct snvme_path {
 	unsigned int events_count;
 
 	u32 cc;
+	bool told;
 	bool started;
 	bool ended;
 	bool expelled;
@@ -373,7 +387,7 @@ struct snvme_iod {
 extern const char * const snvme_state_names[];
 
 struct snvme_path *snvme_client_path(struct snvme_client *client);
-void snvme_path_lose(struct snvme_path *path, const char *why);
+void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss);
 void snvme_path_set(struct snvme_path *path, enum snvme_state state);
 void snvme_path_close(struct snvme_path *path);
 void snvme_path_leave(struct snvme_path *path);

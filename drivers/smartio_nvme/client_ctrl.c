@@ -241,7 +241,7 @@ static void snvme_reset_work(struct work_struct *work)
 	struct nvme_ctrl *ctrl = container_of(work, struct nvme_ctrl,
 					      reset_work);
 
-	snvme_path_lose(to_snvme_path(ctrl), "reset by this host");
+	snvme_path_lose(to_snvme_path(ctrl), SNVME_LOSS_RESET);
 	if (!wait_event_timeout(ctrl->state_wq,
 				nvme_ctrl_state(ctrl) == NVME_CTRL_LIVE ||
 				nvme_state_terminal(ctrl), SNVME_RESET_S * HZ))

@@ -155,7 +155,7 @@ static enum blk_eh_timer_return snvme_timeout(struct request *rq)
 		snvme_abort(path, q->qid, nvme_cid(rq));
 		return BLK_EH_RESET_TIMER;
 	}
-	snvme_path_lose(path, "a command timed out twice");
+	snvme_path_lose(path, SNVME_LOSS_TIMEOUT);
 	return BLK_EH_RESET_TIMER;
 }
 

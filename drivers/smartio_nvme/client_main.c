@@ -110,11 +110,12 @@ static int snvme_probe(struct smartio_device *sdev)
 		return -ENOMEM;
 	client->sdev = sdev;
 	snvme_client_init(client);
+	/* Names of workqueues are short. */
 	client->wq = alloc_ordered_workqueue("smartio_nvme-%s", WQ_MEM_RECLAIM,
-					     dev_name(&sdev->dev));
-	client->calls = alloc_workqueue("smartio_nvme-calls-%s",
+					     sdev->link_name);
+	client->calls = alloc_workqueue("smartio_nvme-c-%s",
 					WQ_MEM_RECLAIM | WQ_UNBOUND, 0,
-					dev_name(&sdev->dev));
+					sdev->link_name);
 	if (!client->wq || !client->calls) {
 		if (client->wq)
 			destroy_workqueue(client->wq);
@@ -137,7 +138,7 @@ static void snvme_remove(struct smartio_device *sdev)
 	/* Whatever a join waits for now fails. */
 	path = snvme_client_path(client);
 	if (path) {
-		snvme_path_lose(path, "removed from this host");
+		snvme_path_lose(path, SNVME_LOSS_REMOVED);
 		nvme_put_ctrl(&path->ctrl);
 	}
 	cancel_delayed_work_sync(&client->join_work);
@@ -172,7 +173,7 @@ static void snvme_event(struct smartio_device *sdev, enum smartio_event event)
 	if (!path)
 		return;
 	snvme_path_lose(path, smartio_link_up(sdev) ?
-			"the lender ended the session" : "the link is down");
+			SNVME_LOSS_LENDER : SNVME_LOSS_LINK);
 	nvme_put_ctrl(&path->ctrl);
 }
 

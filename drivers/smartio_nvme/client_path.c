@@ -40,6 +40,15 @@ const char * const snvme_state_names[] = {
 	[SNVME_REVOKED] = "revoked",
 };
 
+static const char * const snvme_losses[] = {
+	[SNVME_LOSS_LINK] = "the link is down",
+	[SNVME_LOSS_LENDER] = "the lender ended the session",
+	[SNVME_LOSS_TIMEOUT] = "a command timed out twice",
+	[SNVME_LOSS_JOIN] = "it did not come up",
+	[SNVME_LOSS_RESET] = "reset by this host",
+	[SNVME_LOSS_REMOVED] = "removed from this host",
+};
+
 /**
  * snvme_client_path() - the path of a client
  * @client: the client
@@ -77,13 +86,13 @@ void snvme_path_set(struct snvme_path *path, enum snvme_state state)
 /**
  * snvme_path_lose() - the path can't be used any more
  * @path: the path
- * @why: for people; a constant
+ * @loss: why
  *
  * A join that is under way fails soon; the rest is left to lose_work.
  *
  * Context: any.
  */
-void snvme_path_lose(struct snvme_path *path, const char *why)
+void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss)
 {
 	unsigned long flags;
 
@@ -96,7 +105,8 @@ void snvme_path_lose(struct snvme_path *path, const char *why)
 	path->dropped = false;
 	path->admin_live = false;
 	if (path->state != SNVME_LOST) {
-		path->why = why;
+		path->why = snvme_losses[loss];
+		path->wanted = loss >= SNVME_LOSS_RESET;
 		path->lost_at = jiffies;
 		snvme_count(path, SNVME_STAT_LOSSES, 1);
 		snvme_path_set(path, SNVME_LOST);
@@ -202,6 +212,7 @@ static void snvme_path_revoked(struct snvme_path *path, bool retry)
 {
 	unsigned int i, late = 0, held;
 
+	path->told = false;
 	cancel_delayed_work(&path->fail_work);
 	for (i = 0; i < path->max_queues; i++)
 		late += snvme_queue_reap_late(&path->queues[i]);
@@ -226,13 +237,28 @@ static void snvme_path_revoked(struct snvme_path *path, bool retry)
 			 retry ? "given back" : "failed");
 }
 
+/* Once a loss: what was asked for here is no warning. */
+static void snvme_loss_log(struct snvme_path *path)
+{
+	unsigned int held = snvme_held(path);
+
+	if (path->told)
+		return;
+	path->told = true;
+	snvme_count(path, SNVME_STAT_HELD, held);
+	if (!path->started)
+		return;
+	dev_printk(path->wanted ? KERN_INFO : KERN_WARNING, path->ctrl.device,
+		   "path lost (%s), %u requests held\n", path->why, held);
+}
+
 static void snvme_lose_work(struct work_struct *work)
 {
 	struct snvme_path *path = container_of(work, struct snvme_path,
 					       lose_work);
 	struct snvme_client *client = path->client;
-	unsigned int gen, held;
 	bool again, session;
+	unsigned int gen;
 	int tmo;
 
 	spin_lock_irq(&path->lock);
@@ -242,11 +268,7 @@ static void snvme_lose_work(struct work_struct *work)
 	if (again)
 		return;
 	snvme_path_drop(path);
-	held = snvme_held(path);
-	snvme_count(path, SNVME_STAT_HELD, held);
-	if (path->started)
-		dev_warn(path->ctrl.device, "path lost (%s), %u requests held\n",
-			 path->why, held);
+	snvme_loss_log(path);
 	session = smartio_session_id(path->sdev);
 	smartio_close(path->sdev);
 	path->ended = session && smartio_link_up(path->sdev);
@@ -358,7 +380,7 @@ void snvme_path_leave(struct snvme_path *path)
 	spin_lock_irq(&path->lock);
 	path->leaving = true;
 	spin_unlock_irq(&path->lock);
-	snvme_path_lose(path, "removed from this host");
+	snvme_path_lose(path, SNVME_LOSS_REMOVED);
 	/*
 	 * A path that is DELETING is chosen by multipath still, and a bio would
 	 * spin on it, for its queues take nothing.
@@ -474,11 +496,11 @@ static int snvme_join_session(struct snvme_client *client,
 	if (path->started) {
 		/* lose_work closes the session, and queues the next attempt. */
 		if (ret != -ESTALE)
-			snvme_path_lose(path, "join failed");
+			snvme_path_lose(path, SNVME_LOSS_JOIN);
 		return ret;
 	}
 	/* Nobody has seen it: all of it goes. */
-	snvme_path_lose(path, "join failed");
+	snvme_path_lose(path, SNVME_LOSS_JOIN);
 	snvme_path_drop(path);
 	smartio_close(sdev);
 	snvme_path_revoked(path, false);

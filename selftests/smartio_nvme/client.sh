@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2016
+# For tests of the client, smartio_nvme, on the lender's own way to its drive: no link is needed. client_up sets ctrl
+# (nvmeN) and dev (/dev/nvmeNn1).
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+drive=$(fabric drive list | jq -r '.drives[0].name')
+drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
+[ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
+
+# The drive as the topology has it, and no load of a test that failed.
+client_settle() {
+	sh_on lender 'if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; fi'
+	[ "$(fabric drive "$drive" status | jq .present)" = true ] || { fabric drive "$drive" insert > /dev/null; sh_on lender 'echo 1 > /sys/bus/pci/rescan'; }
+	fabric drive "$drive" resume > /dev/null
+	fabric drive "$drive" unfault all > /dev/null
+	fabric drive "$drive" release all > /dev/null
+}
+# The manager has the drive.
+client_lend() {
+	sh_on lender '[ -e /sys/class/smartio_lent/$1 ] && exit
+		! [ -d /sys/module/nvme ] || modprobe -r nvme
+		modprobe ntb_smartio; modprobe smartio_nvme_mgr
+		echo smartio_nvme_mgr > /sys/bus/pci/devices/$1/driver_override
+		echo $1 > /sys/bus/pci/drivers_probe' "$drive_pci"
+	until_true 30 "the drive to be lent" on lender test -e "/sys/class/smartio_lent/$drive_pci"
+	manager=$(sh_on lender 'cd /sys/bus/pci/devices/$1/nvme; echo nvme*' "$drive_pci")
+}
+# client_up [NAME=VALUE…]: the client anew with these parameters, and its disk.
+client_up() {
+	client_settle
+	client_down
+	client_lend
+	sh_on lender 'modprobe smartio_nvme "$@"' "$@"
+	client_ready
+}
+client_down() { sh_on lender '! [ -d /sys/module/smartio_nvme ] || modprobe -r smartio_nvme'; }
+client_ready() {
+	until_true 60 "the client's disk on the lender" client_find
+	ctrl=$(client_find)
+	dev=/dev/$(sh_on lender 'cd /sys/class/nvme/$1; for p in nvme*c*n*; do basename $p | sed "s/c[0-9]*n/n/"; done | head -1' "$ctrl")
+	until_true 30 "$dev on the lender" on lender test -b "$dev"
+}
+client_find() {
+	sh_on lender 'cd /sys/class/nvme; for c in nvme*; do
+		[ "$(cat $c/transport)" = smartio ] && [ "$(cat $c/state)" = live ] && ls -d $c/nvme*c*n* > /dev/null 2>&1 && echo $c && exit
+	done; exit 1'
+}
+client_gone() { sh_on lender '! grep -qsx smartio /sys/class/nvme/*/transport'; }
+stat() { on lender cat "/sys/class/nvme/$ctrl/smartio/$1"; }
+stat_above() { [ "$(stat "$1")" -gt "$2" ]; }
+state_is() { [ "$(on lender cat "/sys/class/nvme/$ctrl/smartio/path_state")" = "$1" ]; }
+live() { [ "$(on lender cat "/sys/class/nvme/$ctrl/state")" = live ] && state_is up; }
+counter() { fabric drive "$drive" counters | jq -r --arg name "$1" '.[$name] // .commands[$name] // .admin_commands[$name] // 0'; }
+slow() { fabric drive "$drive" fault delay "${1:-200}" any > /dev/null; }
+fast() { fabric drive "$drive" unfault all > /dev/null; fabric drive "$drive" release all > /dev/null; }
+
+# What losses that a test asks for make kernels say.
+log_may_lose() {
+	log_may lender 'nvme nvme[0-9]+: path lost \(.*\), [0-9]+ requests held$'
+	log_may lender 'block nvme[0-9]+n[0-9]+: no usable path - requeuing I/O$'
+	log_may lender 'nvme nvme[0-9]+: resetting controller$'
+}
+
+fio_run() {
+	local out
+	out=$(on lender fio --name=job --filename="$dev" --allow_file_create=0 --direct=1 --output-format=normal "$@" 2>&1) ||
+		fail "fio $* ended with $?: $out"
+	grep -E '^ *(read|write|trim):' <<< "$out" | sed 's/^ */# /' || true
+}
+
+# Verified load in the background, until stop_load lets the present run end; an I/O error or a wrong block ends it.
+start_load() {
+	sh_on lender 'rm -f /run/load.*
+		cat > /run/load
+		setsid bash /run/load "$@" > /dev/null 2>&1 &' "$dev" << 'LOAD'
+echo $$ > /run/load.pid
+n=0 engines=(libaio io_uring)
+until [ -e /run/load.stop ]; do
+	fio --name=load --filename=$1 --allow_file_create=0 --direct=1 --ioengine=${engines[n % 2]} --rw=randrw --rwmixwrite=60 \
+		--bssplit=4k/70:64k/20:256k/10 --iodepth=32 --size=8m --offset=64m --randseed=$((n + 1)) --verify=crc32c \
+		--verify_fatal=1 > /run/load.out 2>&1 || { touch /run/load.failed; break; }
+	n=$((n + 1))
+	echo $n > /run/load.rounds
+done
+touch /run/load.done
+LOAD
+	load_goes_on
+}
+writes_done() { sh_on lender 'read -r _ _ _ _ w _ < /sys/block/$(basename $1)/stat; echo $w' "$dev"; }
+writes_above() { [ "$(writes_done)" -gt "$1" ]; }
+load_goes_on() {
+	local begin
+	begin=$(writes_done)
+	until_true "${1:-90}" "the load's writes to go on" writes_above $((begin + 30))
+}
+load_ended() { on lender test -e /run/load.done; }
+stop_load() {
+	on lender touch /run/load.stop
+	until_true 180 "the load to end" load_ended
+	! on lender test -e /run/load.failed || fail "the load: expected no I/O error and every block as written, saw: $(on lender cat /run/load.out)"
+	say "verified runs of fio: $(on lender cat /run/load.rounds)"
+}
