@@ -71,7 +71,7 @@ void smartio_way_offered(struct smartio_way *way)
 /**
  * smartio_way_lost() - a session is over without the borrower's doing
  * @way: the way
- * @session: its id; 0: whichever there is
+ * @session: its id; 0: whichever there is, and whichever is being opened now
  * @offered: whether the device is offered still
  *
  * Context: process.
@@ -81,8 +81,10 @@ void smartio_way_lost(struct smartio_way *way, u64 session, bool offered)
 	struct way_item *item = way_item_alloc(WAY_LOST, session);
 
 	spin_lock(&way->lock);
-	if (!session)
+	if (!session) {
 		item->session = way->session;
+		way->losses++;
+	}
 	if (way->session == item->session)
 		way->session = 0;
 	way->offered = offered;
@@ -294,15 +296,15 @@ static void smartio_way_release(struct device *dev)
 }
 
 /**
- * smartio_way_add() - a way to a device is there
+ * smartio_way_init() - a way to a device is to be added
  * @way: from kzalloc(); ops, lent or private and the public part of sdev but
- *	its dev filled in. It is freed with its last reference.
+ *	its dev filled in. From now on it is freed with its last reference.
  * @parent: of its device
  *
- * Context: process, may sleep; probes.
+ * Context: process, may sleep.
  * Return: 0, or a negative error, and then the way is gone.
  */
-int smartio_way_add(struct smartio_way *way, struct device *parent)
+int smartio_way_init(struct smartio_way *way, struct device *parent)
 {
 	struct device *dev = &way->sdev.dev;
 	int ret;
@@ -322,18 +324,28 @@ int smartio_way_add(struct smartio_way *way, struct device *parent)
 	if (ret)
 		goto put;
 	ret = -ENOMEM;
-	way->wq = alloc_ordered_workqueue("smartio-%s", WQ_MEM_RECLAIM,
-					  dev_name(dev));
+	way->wq = alloc_ordered_workqueue("sio-%.16s-%.6s", WQ_MEM_RECLAIM,
+					  way->sdev.pci_name,
+					  way->sdev.link_name);
 	if (!way->wq)
-		goto put;
-	ret = device_add(dev);
-	if (ret)
 		goto put;
 	return 0;
 
 put:
 	put_device(dev);
 	return ret;
+}
+
+/**
+ * smartio_way_add() - a way to a device is there
+ * @way: after smartio_way_init(); the caller's reference is the way's
+ *
+ * Context: process, may sleep; probes.
+ * Return: 0, or a negative error; then the caller has to give up its reference.
+ */
+int smartio_way_add(struct smartio_way *way)
+{
+	return device_add(&way->sdev.dev);
 }
 
 /**

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who is who: this host's UUID and name, and what is known of others.
+ * Who is who: this host's UUID and name, the hosts that were seen on its
+ * links, and which of them are fenced. A host stays known, and fenced, until
+ * the module goes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/dmi.h>
 #include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
 #include <linux/utsname.h>
 
 #include "internal.h"
+#include "trace.h"
 
 uuid_t smartio_self;
 char smartio_self_name[SMARTIO_NAME_LEN];
@@ -16,6 +21,26 @@ char smartio_self_name[SMARTIO_NAME_LEN];
 static char *host_id;
 module_param(host_id, charp, 0444);
 MODULE_PARM_DESC(host_id, "UUID of this host (default: the firmware's system UUID)");
+
+/**
+ * struct smartio_host - a host
+ * @entry: in smartio_hosts
+ * @uuid: who
+ * @name: its name when it was last seen; under smartio_hosts_lock
+ * @fenced: is refused; under smartio_hosts_lock
+ * @dev: in class smartio_host
+ */
+struct smartio_host {
+	struct list_head entry;
+	uuid_t uuid;
+	char name[SMARTIO_NAME_LEN];
+	bool fenced;
+	struct device *dev;
+};
+
+static LIST_HEAD(smartio_hosts);
+static DEFINE_SPINLOCK(smartio_hosts_lock);	/* the list, names, fences */
+static DEFINE_MUTEX(smartio_fence_lock);	/* one fence at a time; adding */
 
 /**
  * smartio_uuid_text() - a UUID as people read it
@@ -32,16 +57,215 @@ struct smartio_uuid_text smartio_uuid_text(const uuid_t *uuid)
 	return text;
 }
 
+static struct smartio_host *smartio_host_find(const uuid_t *uuid)
+{
+	struct smartio_host *host;
+
+	lockdep_assert_held(&smartio_hosts_lock);
+	list_for_each_entry(host, &smartio_hosts, entry)
+		if (uuid_equal(&host->uuid, uuid))
+			return host;
+	return NULL;
+}
+
 /**
  * smartio_host_fenced() - whether a host is to be refused
  * @uuid: the host
  *
- * Context: any.
+ * Context: any but interrupts.
  * Return: true or false.
  */
 bool smartio_host_fenced(const uuid_t *uuid)
 {
-	return false;
+	struct smartio_host *host;
+	bool fenced;
+
+	spin_lock(&smartio_hosts_lock);
+	host = smartio_host_find(uuid);
+	fenced = host && host->fenced;
+	spin_unlock(&smartio_hosts_lock);
+	return fenced;
+}
+
+/* ---- /sys/class/smartio_host ---- */
+
+static ssize_t name_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+	ssize_t len;
+
+	spin_lock(&smartio_hosts_lock);
+	len = sysfs_emit(buf, "%s\n", host->name);
+	spin_unlock(&smartio_hosts_lock);
+	return len;
+}
+static DEVICE_ATTR_RO(name);
+
+static ssize_t self_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%d\n", uuid_equal(&host->uuid, &smartio_self));
+}
+static DEVICE_ATTR_RO(self);
+
+static ssize_t fenced_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%d\n", READ_ONCE(host->fenced));
+}
+static DEVICE_ATTR_RO(fenced);
+
+static ssize_t links_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+
+	return smartio_links_of(&host->uuid, buf);
+}
+static DEVICE_ATTR_RO(links);
+
+static struct attribute *smartio_host_attrs[] = {
+	&dev_attr_name.attr,
+	&dev_attr_self.attr,
+	&dev_attr_fenced.attr,
+	&dev_attr_links.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(smartio_host);
+
+static bool smartio_session_of(struct lend_session *session, void *uuid)
+{
+	return uuid_equal(&session->s.host, uuid);
+}
+
+/* By UUID, or by a name that only one host has. */
+static struct smartio_host *smartio_host_named(const char *text)
+{
+	struct smartio_host *host, *found = NULL;
+	uuid_t uuid;
+
+	lockdep_assert_held(&smartio_hosts_lock);
+	if (!uuid_parse(text, &uuid))
+		return smartio_host_find(&uuid);
+	list_for_each_entry(host, &smartio_hosts, entry) {
+		if (strcmp(host->name, text))
+			continue;
+		if (found)
+			return ERR_PTR(-ENOTUNIQ);
+		found = host;
+	}
+	return found;
+}
+
+static int smartio_fence(const char *text, size_t count, bool fenced)
+{
+	struct smartio_host *host;
+	char word[SMARTIO_NAME_LEN];
+	int ret = 0;
+
+	if (count >= sizeof(word))
+		return -EINVAL;
+	strscpy(word, text);
+	mutex_lock(&smartio_fence_lock);
+	spin_lock(&smartio_hosts_lock);
+	host = smartio_host_named(strim(word));
+	if (!host)
+		ret = -ENOENT;
+	else if (IS_ERR(host))
+		ret = PTR_ERR(host);
+	else if (uuid_equal(&host->uuid, &smartio_self))
+		ret = -EINVAL;
+	else
+		host->fenced = fenced;
+	spin_unlock(&smartio_hosts_lock);
+	if (!ret) {
+		smartio_links_fence(&host->uuid);
+		if (fenced)
+			lend_end_matching(smartio_session_of, &host->uuid,
+					  LEND_END_LINK);
+		trace_smartio_fence(host->name, fenced);
+		pr_info("host %s (%pUb) is %s\n", host->name, &host->uuid,
+			fenced ? "fenced" : "not fenced any more");
+	}
+	mutex_unlock(&smartio_fence_lock);
+	return ret;
+}
+
+static ssize_t fence_store(const struct class *class,
+			   const struct class_attribute *attr, const char *buf,
+			   size_t count)
+{
+	int ret = smartio_fence(buf, count, true);
+
+	return ret ? ret : count;
+}
+static CLASS_ATTR_WO(fence);
+
+static ssize_t unfence_store(const struct class *class,
+			     const struct class_attribute *attr,
+			     const char *buf, size_t count)
+{
+	int ret = smartio_fence(buf, count, false);
+
+	return ret ? ret : count;
+}
+static CLASS_ATTR_WO(unfence);
+
+static struct attribute *smartio_host_class_attrs[] = {
+	&class_attr_fence.attr,
+	&class_attr_unfence.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(smartio_host_class);
+
+static const struct class smartio_host_class = {
+	.name = "smartio_host",
+	.dev_groups = smartio_host_groups,
+	.class_groups = smartio_host_class_groups,
+};
+
+/**
+ * smartio_host_seen() - a host is on a link
+ * @uuid: who
+ * @name: its name now
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int smartio_host_seen(const uuid_t *uuid, const char *name)
+{
+	struct smartio_host *host;
+
+	spin_lock(&smartio_hosts_lock);
+	host = smartio_host_find(uuid);
+	if (host)
+		strscpy(host->name, name);
+	spin_unlock(&smartio_hosts_lock);
+	if (host)
+		return 0;
+	host = kzalloc(sizeof(*host), GFP_KERNEL);
+	if (!host)
+		return -ENOMEM;
+	uuid_copy(&host->uuid, uuid);
+	strscpy(host->name, name);
+	host->dev = device_create(&smartio_host_class, NULL, MKDEV(0, 0), host,
+				  "%s", smartio_uuid_text(uuid).text);
+	if (IS_ERR(host->dev)) {
+		int ret = PTR_ERR(host->dev);
+
+		kfree(host);
+		/* over another link at the same time */
+		return ret == -EEXIST ? 0 : ret;
+	}
+	spin_lock(&smartio_hosts_lock);
+	list_add_tail(&host->entry, &smartio_hosts);
+	spin_unlock(&smartio_hosts_lock);
+	return 0;
 }
 
 static int __init smartio_self_init(void)
@@ -68,9 +292,26 @@ static int __init smartio_self_init(void)
 
 int __init smartio_hosts_init(void)
 {
-	return smartio_self_init();
+	int ret = smartio_self_init();
+
+	if (ret)
+		return ret;
+	ret = class_register(&smartio_host_class);
+	if (ret)
+		return ret;
+	ret = smartio_host_seen(&smartio_self, smartio_self_name);
+	if (ret)
+		class_unregister(&smartio_host_class);
+	return ret;
 }
 
 void smartio_hosts_exit(void)
 {
+	struct smartio_host *host, *next;
+
+	list_for_each_entry_safe(host, next, &smartio_hosts, entry) {
+		device_unregister(host->dev);
+		kfree(host);
+	}
+	class_unregister(&smartio_host_class);
 }

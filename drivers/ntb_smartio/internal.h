@@ -48,6 +48,7 @@ struct smartio_uuid_text {
 
 struct smartio_uuid_text smartio_uuid_text(const uuid_t *uuid);
 bool smartio_host_fenced(const uuid_t *uuid);
+int smartio_host_seen(const uuid_t *uuid, const char *name);
 int smartio_hosts_init(void);
 void smartio_hosts_exit(void);
 
@@ -65,6 +66,7 @@ extern struct workqueue_struct *smartio_end_wq;
  * @open: begin a session; give its id, and the offset from a dma_addr_t to a
  *	device address. Under way->session_lock.
  * @close: end session @id; returns when it is over. Under way->session_lock.
+ * @revoke: see smartio_revoke()
  * @link_up: whether the lender can be reached now
  * @call: see smartio_call()
  * @dma_device, @dma_scattered, @dma_alloc, @dma_free: see smartio_dma_*()
@@ -76,6 +78,7 @@ extern struct workqueue_struct *smartio_end_wq;
 struct smartio_way_ops {
 	int (*open)(struct smartio_way *way, u64 *id, u64 *dma_offset);
 	void (*close)(struct smartio_way *way, u64 id);
+	int (*revoke)(struct smartio_way *way, u64 id);
 	bool (*link_up)(struct smartio_way *way);
 	int (*call)(struct smartio_way *way, u64 id, const void *request,
 		    size_t size, void *reply, size_t *reply_size,
@@ -107,8 +110,9 @@ struct smartio_way_ops {
  * @session_lock: one open or close at a time
  * @driver_lock: one callback of the driver at a time; protects @driver
  * @driver: whom events are delivered to
- * @lock: protects @session, @offered, @items
+ * @lock: protects @session, @losses, @offered, @items
  * @session: id of the open session, 0: none
+ * @losses: how often the way broke
  * @offered: the lender offers the device now
  * @items: events and notifications not yet delivered
  * @work: delivers them
@@ -122,8 +126,9 @@ struct smartio_way {
 	struct mutex session_lock;	/* one open or close at a time */
 	struct mutex driver_lock;	/* the driver's callbacks, @driver */
 	struct smartio_driver *driver;
-	spinlock_t lock;		/* session, offered, items */
+	spinlock_t lock;		/* session, losses, offered, items */
 	u64 session;
+	unsigned int losses;
 	bool offered;
 	struct list_head items;
 	struct work_struct work;
@@ -145,7 +150,8 @@ enum smartio_irq_kind {
 int smartio_bus_init(void);
 void smartio_bus_exit(void);
 
-int smartio_way_add(struct smartio_way *way, struct device *parent);
+int smartio_way_init(struct smartio_way *way, struct device *parent);
+int smartio_way_add(struct smartio_way *way);
 void smartio_way_remove(struct smartio_way *way);
 void smartio_way_offered(struct smartio_way *way);
 void smartio_way_lost(struct smartio_way *way, u64 session, bool offered);
@@ -409,6 +415,15 @@ void lend_resources_free(struct lend_session *session);
 
 int smartio_local_add(struct smartio_lent *lent);
 void smartio_local_remove(struct smartio_lent *lent);
+
+/* ---- link.c and what is below it; see link.h ---- */
+
+int smartio_links_init(void);
+void smartio_links_exit(void);
+void smartio_links_announce(struct smartio_lent *lent, bool offered);
+void smartio_links_unlend(struct smartio_lent *lent);
+void smartio_links_fence(const uuid_t *host);
+ssize_t smartio_links_of(const uuid_t *host, char *buf);
 
 /* ---- sysfs.c ---- */
 

@@ -112,6 +112,7 @@ struct smartio_lent *smartio_lend(struct pci_dev *pdev, const char *service,
 	ret = smartio_local_add(lent);
 	if (ret)
 		goto remove_sysfs;
+	smartio_links_announce(lent, true);
 	pci_info(pdev, "lent as \"%s\"\n", service);
 	return lent;
 
@@ -144,6 +145,7 @@ void smartio_unlend(struct smartio_lent *lent)
 	mutex_lock(&smartio_lents_lock);
 	list_del(&lent->entry);
 	mutex_unlock(&smartio_lents_lock);
+	smartio_links_unlend(lent);
 	smartio_sysfs_lent_remove(lent);
 	pci_info(lent->pdev, "taken back\n");
 	lend_put(lent);
@@ -179,6 +181,7 @@ void smartio_lent_suspend(struct smartio_lent *lent)
 	lent->suspended = true;
 	mutex_unlock(&lent->lock);
 	lend_end_all(lent, LEND_END_LENDER);
+	smartio_links_announce(lent, false);
 }
 EXPORT_SYMBOL_GPL(smartio_lent_suspend);
 
@@ -197,6 +200,7 @@ void smartio_lent_resume(struct smartio_lent *lent)
 	mutex_unlock(&lent->lock);
 	if (lent->local)
 		smartio_way_offered(lent->local);
+	smartio_links_announce(lent, true);
 }
 EXPORT_SYMBOL_GPL(smartio_lent_resume);
 
@@ -212,20 +216,35 @@ EXPORT_SYMBOL_GPL(smartio_lent_resume);
 int smartio_lent_notify_all(struct smartio_lent *lent, const void *message,
 			    size_t size)
 {
-	struct lend_session *session;
+	struct lend_session **sessions, *session;
+	unsigned int count = 0, i = 0;
 	int ret = 0, err;
 
 	if (size > SMARTIO_MESSAGE_MAX)
 		return -EMSGSIZE;
 	mutex_lock(&lent->lock);
-	list_for_each_entry(session, &lent->sessions, entry) {
-		if (session->state != LEND_OPEN)
-			continue;
-		err = session->ops->notify(session, message, size);
-		if (err && !ret)
-			ret = err;
+	list_for_each_entry(session, &lent->sessions, entry)
+		count++;
+	sessions = kcalloc(count, sizeof(*sessions), GFP_NOIO);
+	if (sessions) {
+		list_for_each_entry(session, &lent->sessions, entry) {
+			if (session->state != LEND_OPEN)
+				continue;
+			lend_session_get(session);
+			sessions[i++] = session;
+		}
 	}
 	mutex_unlock(&lent->lock);
+	if (!sessions)
+		return -ENOMEM;
+	/* without the lock: a slow link must not stop the others */
+	while (i--) {
+		err = sessions[i]->ops->notify(sessions[i], message, size);
+		if (err && !ret)
+			ret = err;
+		lend_session_put(sessions[i]);
+	}
+	kfree(sessions);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(smartio_lent_notify_all);

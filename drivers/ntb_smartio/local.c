@@ -139,6 +139,21 @@ static void local_close(struct smartio_way *way, u64 id)
 	lend_session_put(session);
 }
 
+static int local_revoke(struct smartio_way *way, u64 id)
+{
+	struct lend_session *session = lend_session_find(id);
+	int ret = 0;
+
+	if (!session)
+		return 0;
+	if (uuid_equal(&session->s.host, &smartio_self))
+		lend_end(session, LEND_END_LENDER);
+	else
+		ret = -EACCES;
+	lend_session_put(session);
+	return ret;
+}
+
 static bool local_link_up(struct smartio_way *way)
 {
 	return true;
@@ -346,6 +361,7 @@ static void local_release(struct smartio_way *way)
 static const struct smartio_way_ops local_way_ops = {
 	.open = local_open,
 	.close = local_close,
+	.revoke = local_revoke,
 	.link_up = local_link_up,
 	.call = local_call,
 	.dma_device = local_dma_device,
@@ -387,10 +403,15 @@ int smartio_local_add(struct smartio_lent *lent)
 	way->lent = lent;
 	way->ops = &local_way_ops;
 	way->offered = true;
-	lent->local = way;
-	ret = smartio_way_add(way, &lent->pdev->dev);
+	ret = smartio_way_init(way, &lent->pdev->dev);
 	if (ret)
+		return ret;
+	lent->local = way;
+	ret = smartio_way_add(way);
+	if (ret) {
 		lent->local = NULL;
+		put_device(&sdev->dev);
+	}
 	return ret;
 }
 

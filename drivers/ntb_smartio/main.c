@@ -7,7 +7,7 @@
 
 #include <linux/module.h>
 
-#include "internal.h"
+#include "link.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -36,9 +36,19 @@ static int __init smartio_init(void)
 	ret = smartio_sysfs_init();
 	if (ret)
 		goto exit_bus;
+	ret = smartio_sysfs_links_init();
+	if (ret)
+		goto exit_sysfs;
 	pr_info("this host is %pUb (%s)\n", &smartio_self, smartio_self_name);
+	ret = smartio_links_init();
+	if (ret)
+		goto exit_sysfs_links;
 	return 0;
 
+exit_sysfs_links:
+	smartio_sysfs_links_exit();
+exit_sysfs:
+	smartio_sysfs_exit();
 exit_bus:
 	smartio_bus_exit();
 exit_hosts:
@@ -53,6 +63,8 @@ module_init(smartio_init);
 
 static void __exit smartio_exit(void)
 {
+	smartio_links_exit();
+	smartio_sysfs_links_exit();
 	smartio_sysfs_exit();
 	smartio_bus_exit();
 	smartio_hosts_exit();

@@ -9,6 +9,8 @@
 #include <linux/smartio.h>
 #include <linux/tracepoint.h>
 
+#include "wire.h"
+
 TRACE_EVENT(smartio_way,
 	TP_PROTO(struct smartio_device *sdev, int kind, u64 session),
 	TP_ARGS(sdev, kind, session),
@@ -79,6 +81,72 @@ TRACE_EVENT(smartio_session,
 	TP_printk("session=%#llx host=%s link=%s %s status=%d",
 		  __entry->session, __get_str(host), __get_str(link),
 		  __entry->open ? "opened" : "over", __entry->status)
+);
+
+TRACE_EVENT(smartio_link,
+	TP_PROTO(const char *link, int state, u32 generation,
+		 const char *reason),
+	TP_ARGS(link, state, generation, reason),
+	TP_STRUCT__entry(
+		__string(link, link)
+		__field(int, state)
+		__field(u32, generation)
+		__string(reason, reason)
+	),
+	TP_fast_assign(
+		__assign_str(link);
+		__entry->state = state;
+		__entry->generation = generation;
+		__assign_str(reason);
+	),
+	TP_printk("%s %s generation=%u %s", __get_str(link),
+		  __print_symbolic(__entry->state, { 0, "down" },
+				   { 1, "joining" }, { 2, "up" },
+				   { 3, "refused" }),
+		  __entry->generation, __get_str(reason))
+);
+
+TRACE_EVENT(smartio_message,
+	TP_PROTO(const char *link, bool sent,
+		 const struct wire_message *message, int status),
+	TP_ARGS(link, sent, message, status),
+	TP_STRUCT__entry(
+		__string(link, link)
+		__field(bool, sent)
+		__field(u16, type)
+		__field(u32, length)
+		__field(u32, request)
+		__field(u64, session)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__assign_str(link);
+		__entry->sent = sent;
+		__entry->type = message->type;
+		__entry->length = message->length;
+		__entry->request = message->request;
+		__entry->session = message->session;
+		__entry->status = status;
+	),
+	TP_printk("%s %s type=%u length=%u request=%u session=%#llx status=%d",
+		  __get_str(link), __entry->sent ? "sent" : "received",
+		  __entry->type, __entry->length, __entry->request,
+		  __entry->session, __entry->status)
+);
+
+TRACE_EVENT(smartio_fence,
+	TP_PROTO(const char *host, bool fenced),
+	TP_ARGS(host, fenced),
+	TP_STRUCT__entry(
+		__string(host, host)
+		__field(bool, fenced)
+	),
+	TP_fast_assign(
+		__assign_str(host);
+		__entry->fenced = fenced;
+	),
+	TP_printk("%s %s", __get_str(host),
+		  __entry->fenced ? "fenced" : "unfenced")
 );
 
 #endif /* _SMARTIO_TRACE_H */

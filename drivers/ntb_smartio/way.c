@@ -39,20 +39,25 @@ int smartio_open(struct smartio_device *sdev)
 {
 	struct smartio_way *way = to_way(sdev);
 	u64 id = 0, offset = 0;
+	unsigned int losses;
 	int ret;
 
 	might_sleep();
 	mutex_lock(&way->session_lock);
 	spin_lock(&way->lock);
 	way->session = 0;
+	losses = way->losses;
 	spin_unlock(&way->lock);
 	ret = way->ops->open(way, &id, &offset);
+	spin_lock(&way->lock);
+	/* the link may have gone after the answer came */
+	if (!ret && way->losses != losses)
+		ret = -ENOLINK;
 	if (!ret) {
 		sdev->dma_offset = offset;
-		spin_lock(&way->lock);
 		way->session = id;
-		spin_unlock(&way->lock);
 	}
+	spin_unlock(&way->lock);
 	mutex_unlock(&way->session_lock);
 	trace_smartio_open(sdev, id, ret);
 	return ret;
@@ -115,6 +120,27 @@ u64 smartio_session_id(struct smartio_device *sdev)
 	return smartio_way_session(to_way(sdev));
 }
 EXPORT_SYMBOL_GPL(smartio_session_id);
+
+/**
+ * smartio_revoke() - end a session of this host, over whichever way
+ * @via: a way to the same lender that works; its own session isn't touched
+ * @session_id: of smartio_session_id(), for a session over any way
+ *
+ * When this returns 0, the device touches nothing of that session any more;
+ * but posted writes may be under way on the link it used, as long as that
+ * one's window is open: see SMARTIO_LOST.
+ *
+ * Context: process, may sleep for seconds; not from the driver's event().
+ * Return: 0: it is over; -EACCES: it isn't this host's; -ENOLINK; -ETIMEDOUT.
+ */
+int smartio_revoke(struct smartio_device *via, u64 session_id)
+{
+	struct smartio_way *way = to_way(via);
+
+	might_sleep();
+	return way->ops->revoke(way, session_id);
+}
+EXPORT_SYMBOL_GPL(smartio_revoke);
 
 /**
  * smartio_call() - ask the lender's half

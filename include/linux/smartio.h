@@ -118,6 +118,7 @@ int smartio_open(struct smartio_device *sdev);
 void smartio_close(struct smartio_device *sdev);
 bool smartio_link_up(struct smartio_device *sdev);
 u64 smartio_session_id(struct smartio_device *sdev);
+int smartio_revoke(struct smartio_device *via, u64 session_id);
 int smartio_call(struct smartio_device *sdev, const void *request, size_t size,
 		 void *reply, size_t *reply_size, unsigned int timeout_ms);
 

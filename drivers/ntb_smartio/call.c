@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests over a link, in both directions: those of this host wait here for
+ * their replies; those of the other side run on a workqueue, many at once.
+ */
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "link.h"
+
+/**
+ * struct link_pending - a request of this host
+ * @ref: of the caller, and of whoever found it in link->calls
+ * @done: it is answered, or will never be
+ * @status: then
+ * @payload: of the reply; with the last reference it is freed
+ * @size: of @payload
+ */
+struct link_pending {
+	struct kref ref;
+	struct completion done;
+	int status;
+	void *payload;
+	size_t size;
+};
+
+static void link_pending_release(struct kref *ref)
+{
+	struct link_pending *pending = container_of(ref, struct link_pending,
+						    ref);
+
+	kvfree(pending->payload);
+	kfree(pending);
+}
+
+/* Takes it out of the list, so that only one answer counts. */
+static struct link_pending *link_pending_take(struct smartio_link *link, u32 id)
+{
+	return xa_erase(&link->calls, id);
+}
+
+/**
+ * link_call() - ask the other side
+ * @link: the link
+ * @message: its header, without a request number
+ * @payload: message->length bytes
+ * @reply: where the reply's payload goes
+ * @reply_size: room for it; then what came
+ * @timeout_ms: how long to wait
+ *
+ * Context: process, may sleep.
+ * Return: the reply's status, -ENOLINK, -ETIMEDOUT, -ENOMEM; -EMSGSIZE: the
+ * reply has no room.
+ */
+int link_call(struct smartio_link *link, const struct wire_message *message,
+	      const void *payload, void *reply, size_t *reply_size,
+	      unsigned int timeout_ms)
+{
+	struct wire_message sent = *message;
+	struct link_pending *pending;
+	u32 generation, id;
+	int ret;
+
+	if (!link_is_up(link, &generation))
+		return -ENOLINK;
+	pending = kzalloc(sizeof(*pending), GFP_NOIO);
+	if (!pending)
+		return -ENOMEM;
+	kref_init(&pending->ref);
+	kref_get(&pending->ref);	/* of the list */
+	init_completion(&pending->done);
+	ret = xa_alloc_cyclic(&link->calls, &id, pending, xa_limit_32b,
+			      &link->next_call, GFP_NOIO);
+	if (ret < 0) {
+		kref_put(&pending->ref, link_pending_release);
+		goto put;
+	}
+	sent.request = id;
+	sent.timeout_ms = timeout_ms;
+	ret = link_send(link, generation, &sent, payload);
+	if (!ret && !wait_for_completion_timeout(&pending->done,
+						 msecs_to_jiffies(timeout_ms)))
+		ret = -ETIMEDOUT;
+	if (ret && link_pending_take(link, id)) {
+		kref_put(&pending->ref, link_pending_release);
+		goto put;
+	}
+	/* Answered, if only just: whoever took it completes it at once. */
+	wait_for_completion(&pending->done);
+	ret = pending->status;
+	if (!ret && pending->size > *reply_size)
+		ret = -EMSGSIZE;
+	*reply_size = ret ? 0 : pending->size;
+	if (*reply_size)
+		memcpy(reply, pending->payload, *reply_size);
+put:
+	kref_put(&pending->ref, link_pending_release);
+	return ret;
+}
+
+static void link_pending_answer(struct link_pending *pending, int status,
+				void *payload, size_t size)
+{
+	pending->status = status;
+	pending->payload = payload;
+	pending->size = size;
+	complete(&pending->done);
+	kref_put(&pending->ref, link_pending_release);
+}
+
+/**
+ * link_calls_fail() - nobody will answer any more
+ * @link: is down
+ *
+ * Context: process.
+ */
+void link_calls_fail(struct smartio_link *link)
+{
+	unsigned long id;
+	void *entry;
+
+	xa_for_each(&link->calls, id, entry) {
+		struct link_pending *pending = link_pending_take(link, id);
+
+		if (pending)
+			link_pending_answer(pending, -ENOLINK, NULL, 0);
+	}
+}
+
+/* ---- requests of the other side ---- */
+
+struct link_job {
+	struct work_struct work;
+	struct smartio_link *link;
+	u32 generation;
+	unsigned long deadline;
+	bool busy;
+	struct wire_message message;
+	void *payload;
+};
+
+static void link_job_done(struct link_job *job)
+{
+	struct smartio_link *link = job->link;
+
+	kvfree(job->payload);
+	kfree(job);
+	if (atomic_dec_and_test(&link->jobs))
+		wake_up(&link->jobs_idle);
+	link_put(link);
+}
+
+static void link_job_reply(struct smartio_link *link, u32 generation,
+			   u32 request, int status, const void *reply,
+			   size_t size)
+{
+	struct wire_message message = {
+		.type = WIRE_REPLY,
+		.request = request,
+		.status = status,
+		.length = status ? 0 : size,
+	};
+
+	link_send(link, generation, &message, reply);
+}
+
+static void link_job_work(struct work_struct *work)
+{
+	struct link_job *job = container_of(work, struct link_job, work);
+	size_t size = job->message.type == WIRE_REQUEST ? SMARTIO_MESSAGE_MAX :
+							  PAGE_SIZE;
+	void *reply = kvzalloc(size, GFP_NOIO);
+	int status = -ENOMEM;
+
+	if (job->busy)
+		status = -EBUSY;
+	else if (time_after(jiffies, job->deadline))
+		status = -ETIMEDOUT;	/* nobody waits for it any more */
+	else if (reply)
+		status = remote_session_request(job->link, job->generation,
+						&job->message, job->payload,
+						reply, &size);
+	/* The wire has no others; and 0 is no error. */
+	if (status > 0 || status < -MAX_ERRNO)
+		status = -EIO;
+	link_job_reply(job->link, job->generation, job->message.request, status,
+		       reply, size);
+	kvfree(reply);
+	link_job_done(job);
+}
+
+static void link_job_start(struct smartio_link *link, u32 generation,
+			   const struct wire_message *message, void *payload)
+{
+	struct link_job *job = kzalloc(sizeof(*job), GFP_NOIO);
+	int jobs = atomic_read(&link->jobs);
+
+	/* A peer that goes on asking when told to wait isn't answered. */
+	if (!job || jobs >= 2 * LINK_JOBS_MAX) {
+		atomic64_inc(&link->counters.busy);
+		kvfree(payload);
+		kfree(job);
+		return;
+	}
+	if (jobs >= LINK_JOBS_MAX) {
+		atomic64_inc(&link->counters.busy);
+		job->busy = true;
+	}
+	INIT_WORK(&job->work, link_job_work);
+	link_get(link);
+	job->link = link;
+	job->generation = generation;
+	job->deadline = jiffies + msecs_to_jiffies(message->timeout_ms);
+	job->message = *message;
+	job->payload = payload;
+	atomic_inc(&link->jobs);
+	queue_work(smartio_request_wq, &job->work);
+}
+
+/**
+ * link_jobs_wait() - until no request of the other side runs
+ * @link: is down, for good
+ *
+ * Context: process, may sleep.
+ */
+void link_jobs_wait(struct smartio_link *link)
+{
+	while (!wait_event_timeout(link->jobs_idle, !atomic_read(&link->jobs),
+				   30 * HZ))
+		dev_warn(link->dma, "%s: waiting for %d requests of %s\n",
+			 link->name, atomic_read(&link->jobs), link->peer_name);
+}
+
+/**
+ * link_receive() - a message has come
+ * @link: the link
+ * @generation: of the link
+ * @message: its header, checked
+ * @payload: a copy, checked; freed here or by whoever gets it
+ *
+ * Context: process; must not wait for anybody.
+ */
+void link_receive(struct smartio_link *link, u32 generation,
+		  const struct wire_message *message, void *payload)
+{
+	struct link_pending *pending;
+
+	if (message->type >= WIRE_FIRST_REQUEST) {
+		link_job_start(link, generation, message, payload);
+		return;
+	}
+	if (message->type != WIRE_REPLY) {
+		remote_receive(link, message, payload);
+		kvfree(payload);
+		return;
+	}
+	pending = link_pending_take(link, message->request);
+	if (pending) {
+		link_pending_answer(pending, message->status, payload,
+				    message->length);
+	} else {
+		atomic64_inc(&link->counters.late);
+		kvfree(payload);
+	}
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How two sides find each other: scratchpads first, then a hello in the
+ * bootstrap page. wire.h tells the whole of it.
+ */
+#include <linux/io.h>
+#include <linux/module.h>
+
+#include "link.h"
+
+static const char * const link_reasons[WIRE_REASONS] = {
+	[WIRE_REASON_NONE] = "",
+	[WIRE_REASON_VERSION] = "the two hosts speak different versions",
+	[WIRE_REASON_FENCED] = "fenced",
+	[WIRE_REASON_SAME_HOST] = "both sides have the same host UUID",
+	[WIRE_REASON_BAD_HELLO] = "malformed hello",
+};
+
+/**
+ * link_reason_text() - for people
+ * @reason: may come from the other side
+ *
+ * Return: text.
+ */
+const char *link_reason_text(enum wire_reason reason)
+{
+	return reason < WIRE_REASONS ? link_reasons[reason] : "unknown reason";
+}
+
+/**
+ * link_spads_read() - what the other side has written
+ * @link: the link
+ * @spads: filled in; version 0: nothing, or not all of it yet
+ *
+ * Context: process; reads this host's own NTB.
+ */
+void link_spads_read(struct smartio_link *link, struct link_spads *spads)
+{
+	struct ntb_dev *ntb = link->ntb;
+	u32 magic = ntb_spad_read(ntb, WIRE_SPAD_MAGIC);
+
+	memset(spads, 0, sizeof(*spads));
+	if (magic >> 16 != WIRE_MAGIC)
+		return;
+	spads->generation = ntb_spad_read(ntb, WIRE_SPAD_GENERATION);
+	spads->echo = ntb_spad_read(ntb, WIRE_SPAD_ECHO);
+	spads->boot = ntb_spad_read(ntb, WIRE_SPAD_BOOT);
+	spads->flags = ntb_spad_read(ntb, WIRE_SPAD_FLAGS);
+	/* the writer takes the magic away while it changes the rest */
+	if (ntb_spad_read(ntb, WIRE_SPAD_MAGIC) != magic ||
+	    ntb_spad_read(ntb, WIRE_SPAD_GENERATION) != spads->generation)
+		return;
+	if (spads->generation)
+		spads->version = magic & 0xffff;
+}
+
+static void link_spad(struct smartio_link *link, enum wire_spad spad, u32 value)
+{
+	ntb_peer_spad_write(link->ntb, NTB_DEF_PEER_IDX, spad, value);
+}
+
+/**
+ * link_spads_write() - tell the other side where this one stands
+ * @link: by the tick only
+ *
+ * Repeated while nobody answers: what is written with the cable out is lost.
+ * Context: process.
+ */
+void link_spads_write(struct smartio_link *link)
+{
+	u32 spads[WIRE_SPADS] = {
+		[WIRE_SPAD_MAGIC] = WIRE_MAGIC << 16 | WIRE_VERSION,
+		[WIRE_SPAD_GENERATION] = link->generation,
+		[WIRE_SPAD_ECHO] = link->peer_generation,
+		[WIRE_SPAD_BOOT] = (link->boot_dma - link->own[0].base) >>
+				   WIRE_PAGE_SHIFT,
+		[WIRE_SPAD_FLAGS] = WIRE_FLAGS(link->open, link->refusal,
+					       link->own[0].mw),
+	};
+	int i;
+
+	if (memcmp(spads, link->spads, sizeof(spads)))
+		link_spad(link, WIRE_SPAD_MAGIC, 0);
+	for (i = WIRE_SPADS - 1; i > 0; i--)
+		link_spad(link, i, spads[i]);
+	link_spad(link, WIRE_SPAD_MAGIC, spads[WIRE_SPAD_MAGIC]);
+	memcpy(link->spads, spads, sizeof(spads));
+}
+
+/**
+ * link_spads_clear() - this side is not there for now
+ * @link: by the tick only
+ *
+ * Context: process.
+ */
+void link_spads_clear(struct smartio_link *link)
+{
+	link_spad(link, WIRE_SPAD_MAGIC, 0);
+	memset(link->spads, 0, sizeof(link->spads));
+}
+
+/**
+ * link_hello_post() - say who and where this side is
+ * @link: by the tick only; both sides are open
+ * @spads: of the other side
+ *
+ * Context: process, may sleep.
+ * Return: 0, -ERANGE, -ENOMEM.
+ */
+int link_hello_post(struct smartio_link *link, const struct link_spads *spads)
+{
+	u64 offset = (u64)spads->boot << WIRE_PAGE_SHIFT;
+	unsigned int mw = WIRE_FLAGS_MW(spads->flags);
+	struct wire_hello hello = {
+		.magic = cpu_to_le32(WIRE_MAGIC << 16 | WIRE_VERSION),
+		.generation = cpu_to_le32(link->generation),
+		.echo = cpu_to_le32(spads->generation),
+		.doorbell = cpu_to_le32(link->db_message),
+		.heartbeat_ms = cpu_to_le32(smartio_heartbeat_ms),
+		.ring = cpu_to_le64(link->rx.dma),
+		.ring_slots = cpu_to_le32(LINK_RING_SLOTS),
+		.valid = cpu_to_le32(link->generation),
+	};
+	int i;
+
+	if (mw >= link->windows || offset >= link->window_size[mw] ||
+	    link->window_size[mw] - offset < sizeof(struct wire_boot))
+		return -ERANGE;
+	if (!link->peer_boot)
+		link->peer_boot = ioremap(link->window_phys[mw] + offset,
+					  sizeof(struct wire_boot));
+	if (!link->peer_boot)
+		return -ENOMEM;
+	mutex_lock(&link->window_lock);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		hello.apertures[i].mw = cpu_to_le32(link->own[i].mw);
+		hello.apertures[i].base = cpu_to_le64(link->own[i].base);
+		hello.apertures[i].size = cpu_to_le64(link->own[i].size);
+	}
+	mutex_unlock(&link->window_lock);
+	export_uuid(hello.uuid, &smartio_self);
+	strscpy(hello.name, smartio_self_name);
+	hello.crc = cpu_to_le32(wire_hello_crc(&hello));
+	memcpy_toio(&link->peer_boot->hello, &hello,
+		    offsetof(struct wire_hello, valid));
+	wmb();	/* all of it before what makes it valid */
+	writel(link->generation, &link->peer_boot->hello.valid);
+	return 0;
+}
+
+/**
+ * link_hello_look() - whether the other side's hello has come
+ * @link: by the tick only
+ * @hello: a copy
+ *
+ * Context: process.
+ * Return: see wire_hello_check().
+ */
+enum wire_reason link_hello_look(struct smartio_link *link,
+				 struct wire_hello *hello)
+{
+	u64 sizes[LINK_WINDOWS_MAX];
+	enum wire_reason reason;
+	unsigned int i;
+
+	for (i = 0; i < link->windows; i++)
+		sizes[i] = link->window_size[i];
+	memcpy(hello, &link->boot->hello, sizeof(*hello));
+	reason = wire_hello_check(hello, link->peer_generation,
+				  link->generation);
+	if (!reason && !wire_apertures_ok(hello->apertures, link->windows,
+					  sizes))
+		reason = WIRE_REASON_BAD_HELLO;
+	return reason;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Interrupts that the device itself sends over a link: vectors of our own,
+ * added to the MSI-X table of the NTB behind those of its driver. What the
+ * device writes is an MSI message like that of any device of this host.
+ */
+#include <linux/cpumask.h>
+#include <linux/interrupt.h>
+#include <linux/irq.h>
+#include <linux/module.h>
+#include <linux/msi.h>
+#include <linux/pci.h>
+
+#include "link.h"
+
+/**
+ * link_irq_alloc() - see smartio_irq_alloc()
+ * @link: the link
+ * @cpus: where it should arrive; NULL: anywhere
+ * @name: as for request_irq()
+ * @irq: handler and context filled in
+ *
+ * Context: process, may sleep.
+ * Return: 0; -ENOSPC: the NTB's table has no room, or no window is left that
+ * could lead to the interrupt controller; another negative error.
+ */
+int link_irq_alloc(struct smartio_link *link, const struct cpumask *cpus,
+		   const char *name, struct smartio_irq *irq)
+{
+	struct pci_dev *pdev = to_pci_dev(link->dma);
+	struct irq_affinity_desc affinity = {};
+	struct msi_msg message;
+	struct msi_map map;
+	int ret;
+
+	ret = link_window_need(link, LINK_MSI_BASE, LINK_MSI_SIZE,
+			       "interrupts");
+	if (ret)
+		return ret;
+	/*
+	 * The affinity has to be right before the interrupt is requested:
+	 * without interrupt remapping it is part of the message, and nothing
+	 * may change that while a device has it.
+	 */
+	if (cpus)
+		cpumask_and(&affinity.mask, cpus, cpu_online_mask);
+	map = pci_msix_alloc_irq_at(pdev, MSI_ANY_INDEX,
+				    cpumask_empty(&affinity.mask) ? NULL :
+				    &affinity);
+	if (map.index < 0) {
+		dev_warn_once(link->dma, "%s: no MSI-X vector to add: %d\n",
+			      link->name, map.index);
+		return -ENOSPC;
+	}
+	ret = request_irq(map.virq, irq->handler, 0, name, irq->context);
+	if (ret) {
+		pci_msix_free_irq(pdev, map);
+		return ret;
+	}
+	irq_set_status_flags(map.virq, IRQ_NO_BALANCING);
+	get_cached_msi_msg(map.virq, &message);
+	irq->virq = map.virq;
+	irq->index = map.index;
+	irq->kind = SMARTIO_IRQ_ADDED;
+	irq->addr = (u64)message.address_hi << 32 | message.address_lo;
+	irq->data = message.data;
+	if (irq->addr >= LINK_MSI_BASE &&
+	    irq->addr < LINK_MSI_BASE + LINK_MSI_SIZE)
+		return 0;
+	dev_err(link->dma, "%s: interrupts of this host go to %#llx, which is not supported\n",
+		link->name, irq->addr);
+	link_irq_free(link, irq);
+	irq->kind = SMARTIO_IRQ_NONE;
+	return -ENOSPC;
+}
+
+/**
+ * link_irq_free() - see smartio_irq_free()
+ * @link: the link
+ * @irq: from link_irq_alloc()
+ *
+ * Context: process, may sleep.
+ */
+void link_irq_free(struct smartio_link *link, struct smartio_irq *irq)
+{
+	struct msi_map map = { .index = irq->index, .virq = irq->virq };
+
+	irq_clear_status_flags(irq->virq, IRQ_NO_BALANCING);
+	free_irq(irq->virq, irq->context);
+	pci_msix_free_irq(to_pci_dev(link->dma), map);
+}

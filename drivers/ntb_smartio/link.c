@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of a link: it is bound to an NTB, finds the other side, is up, goes
+ * down, and tries again. One work item, the tick, does all of that, so nothing
+ * of it happens twice at once.
+ *
+ *   DOWN      no cable, or the other side's NTB has no driver
+ *   JOINING   the other side isn't ready, or both are shaking hands
+ *   UP        messages may be sent
+ *   REFUSED   one side wants nothing to do with the other; asks again
+ *
+ * Whatever ends an attempt (the cable, silence, a new generation of the other
+ * side, nonsense in its messages, a fence) leads through link_down(): the
+ * windows are shut first, and the next attempt has a new generation.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/idr.h>
+#include <linux/io.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "link.h"
+#include "trace.h"
+
+/* The tick's pace while nobody answers, and while both shake hands. */
+#define LINK_POLL_MS	100
+#define LINK_JOIN_MS	20
+/* How long a host that said nonsense is left alone. */
+#define LINK_REFUSE_MS	10000
+
+LIST_HEAD(smartio_links);
+DEFINE_MUTEX(smartio_links_lock);
+static DEFINE_IDA(link_ida);
+
+unsigned int smartio_heartbeat_ms = 100;
+module_param_named(heartbeat_ms, smartio_heartbeat_ms, uint, 0444);
+MODULE_PARM_DESC(heartbeat_ms, "how often each side of a link shows that it is alive");
+
+unsigned int smartio_heartbeat_timeout_ms = 1000;
+module_param_named(heartbeat_timeout_ms, smartio_heartbeat_timeout_ms, uint,
+		   0444);
+MODULE_PARM_DESC(heartbeat_timeout_ms, "after how long without that the link is taken down");
+
+static void link_release(struct kref *ref)
+{
+	struct smartio_link *link = container_of(ref, struct smartio_link, ref);
+
+	xa_destroy(&link->calls);
+	kfree(link);
+}
+
+void link_get(struct smartio_link *link)
+{
+	kref_get(&link->ref);
+}
+
+void link_put(struct smartio_link *link)
+{
+	kref_put(&link->ref, link_release);
+}
+
+/**
+ * link_is_up() - whether messages may be sent
+ * @link: the link
+ * @generation: of it, then
+ *
+ * Context: any but hard interrupts.
+ * Return: true or false.
+ */
+bool link_is_up(struct smartio_link *link, u32 *generation)
+{
+	bool up;
+
+	spin_lock(&link->lock);
+	up = link->state == LINK_UP;
+	*generation = link->generation;
+	spin_unlock(&link->lock);
+	return up;
+}
+
+/**
+ * link_restart() - take the link down; it will try again
+ * @link: the link
+ * @why: for people; a constant
+ *
+ * Context: any. It happens soon: see link_settle().
+ */
+void link_restart(struct smartio_link *link, const char *why)
+{
+	WRITE_ONCE(link->restart, why);
+	if (!READ_ONCE(link->removed))
+		mod_delayed_work(link->wq, &link->tick, 0);
+}
+
+/**
+ * link_settle() - until what was asked for has been done
+ * @link: the link
+ *
+ * Context: process, may sleep; not from the link's own work.
+ */
+void link_settle(struct smartio_link *link)
+{
+	if (READ_ONCE(link->removed))
+		return;
+	mod_delayed_work(link->wq, &link->tick, 0);
+	flush_delayed_work(&link->tick);
+}
+
+/**
+ * link_for_each() - all links
+ * @fn: is called without a lock held
+ * @arg: for it
+ *
+ * Context: process, may sleep.
+ */
+void link_for_each(void (*fn)(struct smartio_link *link, void *arg), void *arg)
+{
+	struct smartio_link *link;
+	int last = -1;
+
+	/* In the order of their indices, which are taken anew when free. */
+	for (;;) {
+		struct smartio_link *found = NULL;
+
+		mutex_lock(&smartio_links_lock);
+		list_for_each_entry(link, &smartio_links, entry) {
+			if (link->index <= last ||
+			    (found && found->index < link->index))
+				continue;
+			found = link;
+		}
+		if (found)
+			link_get(found);
+		mutex_unlock(&smartio_links_lock);
+		if (!found)
+			return;
+		last = found->index;
+		fn(found, arg);
+		link_put(found);
+	}
+}
+
+static void link_set_state(struct smartio_link *link, enum link_state state,
+			   const char *reason)
+{
+	bool changed, news;
+
+	spin_lock(&link->lock);
+	changed = link->state != state;
+	news = link->reason != reason;
+	link->state = state;
+	if (reason)
+		link->reason = reason;
+	spin_unlock(&link->lock);
+	if (changed)
+		trace_smartio_link(link->name, state, link->generation,
+				   reason ? reason : "");
+	if (state == LINK_REFUSED && changed && news)
+		dev_err(link->dma, "%s: refused%s%s: %s\n", link->name,
+			link->known ? " by or refusing " : "",
+			link->known ? link->peer_name : "", reason);
+}
+
+/*
+ * The end of an attempt. The window is shut before anything else, and all that
+ * belonged to the attempt is over when this returns: only then may the other
+ * side hear of the new generation.
+ */
+static void link_down(struct smartio_link *link, const char *why)
+{
+	bool was_up;
+
+	mutex_lock(&link->window_lock);
+	was_up = link->state == LINK_UP;
+	link_set_state(link, LINK_DOWN, why);
+	link_windows_close(link);
+	mutex_unlock(&link->window_lock);
+	link_spads_clear(link);
+	if (was_up) {
+		spin_lock(&link->lock);
+		link->losses++;
+		spin_unlock(&link->lock);
+		dev_warn(link->dma, "%s: link to %s is down: %s\n", link->name,
+			 link->peer_name, why);
+	}
+	link_calls_fail(link);
+	link_ring_leave(link);
+	link_calls_fail(link);
+	if (was_up) {
+		remote_ways_lost(link);
+		remote_sessions_end(link);
+	}
+	spin_lock(&link->lock);
+	if (!++link->generation)
+		link->generation = 1;
+	memset(link->peer_own, 0, sizeof(link->peer_own));
+	spin_unlock(&link->lock);
+	link->peer_generation = 0;
+	link_ring_reset(link);
+}
+
+static void link_refuse(struct smartio_link *link, enum wire_reason reason)
+{
+	if (link->open)
+		link_down(link, link_reason_text(reason));
+	link->refusal = reason;
+	link->refused_at = ktime_get();
+	link_set_state(link, LINK_REFUSED, link_reason_text(reason));
+	link_spads_write(link);
+}
+
+/* Whether the reason for which this side refuses the other still holds. */
+static bool link_refuses(struct smartio_link *link,
+			 const struct link_spads *peer)
+{
+	if (link->known && smartio_host_fenced(&link->peer)) {
+		if (link->refusal != WIRE_REASON_FENCED || link->open)
+			link_refuse(link, WIRE_REASON_FENCED);
+		return true;
+	}
+	if (peer->version && peer->version != WIRE_VERSION) {
+		if (link->refusal != WIRE_REASON_VERSION) {
+			dev_err(link->dma,
+				"%s: the other side speaks version %u, this one %u\n",
+				link->name, peer->version, WIRE_VERSION);
+			link_refuse(link, WIRE_REASON_VERSION);
+		}
+		return true;
+	}
+	if ((link->refusal == WIRE_REASON_SAME_HOST ||
+	     link->refusal == WIRE_REASON_BAD_HELLO) &&
+	    ktime_ms_delta(ktime_get(), link->refused_at) < LINK_REFUSE_MS)
+		return true;
+	link->refusal = WIRE_REASON_NONE;
+	return false;
+}
+
+/* Both sides have said who they are. */
+static void link_up(struct smartio_link *link, const struct wire_hello *hello)
+{
+	bool other;
+	uuid_t peer;
+	int i;
+
+	import_uuid(&peer, hello->uuid);
+	if (uuid_equal(&peer, &smartio_self)) {
+		link_refuse(link, WIRE_REASON_SAME_HOST);
+		return;
+	}
+	other = link->known && !uuid_equal(&peer, &link->peer);
+	spin_lock(&link->lock);
+	link->known = true;
+	uuid_copy(&link->peer, &peer);
+	strscpy(link->peer_name, hello->name);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		link->peer_own[i].mw = le32_to_cpu(hello->apertures[i].mw);
+		link->peer_own[i].base = le64_to_cpu(hello->apertures[i].base);
+		link->peer_own[i].size = le64_to_cpu(hello->apertures[i].size);
+	}
+	spin_unlock(&link->lock);
+	if (other)
+		remote_ways_forget(link);
+	if (smartio_host_fenced(&peer)) {
+		link_refuse(link, WIRE_REASON_FENCED);
+		return;
+	}
+	if (smartio_host_seen(&peer, link->peer_name) ||
+	    link_ring_join(link, hello)) {
+		link_refuse(link, WIRE_REASON_BAD_HELLO);
+		return;
+	}
+	link->peer_doorbell = le32_to_cpu(hello->doorbell);
+	link->peer_heartbeat = 0;
+	link->silent_ms = 0;
+	link_set_state(link, LINK_UP, NULL);
+	dev_info(link->dma, "%s: link to %s (%pUb) is up\n", link->name,
+		 link->peer_name, &link->peer);
+	queue_work(link->rx.wq, &link->rx.work);
+	remote_announce_all(link);
+}
+
+/* Returns how long to wait before the next step. */
+static unsigned int link_join(struct smartio_link *link, bool cable,
+			      const struct link_spads *peer)
+{
+	enum wire_reason reason;
+	struct wire_hello hello;
+
+	if (!cable) {
+		if (link->open)
+			link_down(link, "no cable");
+		link_set_state(link, LINK_DOWN, NULL);
+		return LINK_POLL_MS;
+	}
+	if (link_refuses(link, peer)) {
+		link->peer_generation = peer->generation;
+		link_spads_write(link);
+		return LINK_POLL_MS;
+	}
+	reason = WIRE_FLAGS_REASON(peer->flags);
+	if (peer->version && reason) {
+		if (link->open)
+			link_down(link, "refused by the other side");
+		link->peer_generation = peer->generation;
+		link_set_state(link, LINK_REFUSED, reason == WIRE_REASON_FENCED ?
+			       "this host is fenced" : link_reason_text(reason));
+		link_spads_write(link);
+		return LINK_POLL_MS;
+	}
+	if (link->open && peer->version &&
+	    peer->generation != link->peer_generation)
+		link_down(link, "the other side began anew");
+	link_set_state(link, LINK_JOINING, NULL);
+	if (!link->open) {
+		link->peer_generation = peer->generation;
+		/*
+		 * It has seen this generation: all that belonged to an earlier
+		 * one is over on its side.
+		 */
+		if (peer->version && peer->echo == link->generation) {
+			mutex_lock(&link->window_lock);
+			link_windows_open(link);
+			mutex_unlock(&link->window_lock);
+		}
+	}
+	link_spads_write(link);
+	if (!peer->version)
+		return LINK_POLL_MS;
+	if (!link->open || !(peer->flags & WIRE_OPEN) ||
+	    peer->echo != link->generation)
+		return LINK_JOIN_MS;
+	if (link_hello_post(link, peer)) {
+		link_refuse(link, WIRE_REASON_BAD_HELLO);
+		return LINK_POLL_MS;
+	}
+	reason = link_hello_look(link, &hello);
+	if (reason == WIRE_REASON_NONE)
+		link_up(link, &hello);
+	else if (reason != WIRE_REASONS)
+		link_refuse(link, reason);
+	return LINK_JOIN_MS;
+}
+
+/*
+ * Why a link that is up has to go down, or NULL. Silence counts only while
+ * this host itself ran: a host that was stopped must not blame the other.
+ */
+static const char *link_trouble(struct smartio_link *link, bool cable,
+				const struct link_spads *peer,
+				unsigned int elapsed_ms)
+{
+	union wire_count count = {
+		.word = READ_ONCE(link->boot->heartbeat.word),
+	};
+
+	if (!cable)
+		return "no cable";
+	if (peer->version != WIRE_VERSION ||
+	    peer->generation != link->peer_generation)
+		return "the other side left";
+	if (WIRE_FLAGS_REASON(peer->flags))
+		return "refused by the other side";
+	if (smartio_host_fenced(&link->peer))
+		return "fenced";
+	if (le32_to_cpu(count.generation) == link->generation &&
+	    le32_to_cpu(count.count) != link->peer_heartbeat) {
+		link->peer_heartbeat = le32_to_cpu(count.count);
+		link->silent_ms = 0;
+		return NULL;
+	}
+	link->silent_ms += min(elapsed_ms, 2 * smartio_heartbeat_ms);
+	if (link->silent_ms > smartio_heartbeat_timeout_ms)
+		return "no heartbeat";
+	return NULL;
+}
+
+static unsigned int link_step(struct smartio_link *link)
+{
+	bool cable = ntb_link_is_up(link->ntb, NULL, NULL) == 1;
+	ktime_t now = ktime_get();
+	unsigned int elapsed_ms = clamp(ktime_ms_delta(now, link->last_tick),
+					0LL, 1000000LL);
+	struct link_spads peer;
+	const char *why;
+
+	link->last_tick = now;
+	link_spads_read(link, &peer);
+	why = xchg(&link->restart, NULL);
+	if (link->state == LINK_UP) {
+		if (!why)
+			why = link_trouble(link, cable, &peer, elapsed_ms);
+		if (!why) {
+			link->heartbeat++;
+			writeq((u64)link->heartbeat << 32 |
+			       link->peer_generation,
+			       &link->peer_boot->heartbeat.word);
+			/* an interrupt may have been lost */
+			queue_work(link->rx.wq, &link->rx.work);
+			return smartio_heartbeat_ms;
+		}
+	}
+	if (why && (link->state == LINK_UP || link->open))
+		link_down(link, why);
+	return link_join(link, cable, &peer);
+}
+
+static void link_tick(struct work_struct *work)
+{
+	struct smartio_link *link = container_of(to_delayed_work(work),
+						 struct smartio_link, tick);
+	unsigned int delay_ms = link_step(link);
+
+	if (!READ_ONCE(link->removed))
+		queue_delayed_work(link->wq, &link->tick,
+				   msecs_to_jiffies(delay_ms));
+}
+
+/* ---- the NTB client ---- */
+
+static void link_event(void *context)
+{
+	struct smartio_link *link = context;
+
+	if (!READ_ONCE(link->removed))
+		mod_delayed_work(link->wq, &link->tick, 0);
+}
+
+static void link_doorbell(void *context, int vector)
+{
+	struct smartio_link *link = context;
+
+	if (!(ntb_db_vector_mask(link->ntb, vector) &
+	      BIT_ULL(link->db_message)))
+		return;
+	ntb_db_clear(link->ntb, BIT_ULL(link->db_message));
+	queue_work(link->rx.wq, &link->rx.work);
+}
+
+static const struct ntb_ctx_ops link_ctx_ops = {
+	.link_event = link_event,
+	.db_event = link_doorbell,
+};
+
+static struct smartio_link *link_alloc_struct(struct ntb_dev *ntb)
+{
+	struct smartio_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+
+	if (!link)
+		return NULL;
+	link->index = ida_alloc(&link_ida, GFP_KERNEL);
+	if (link->index < 0) {
+		kfree(link);
+		return NULL;
+	}
+	kref_init(&link->ref);
+	INIT_LIST_HEAD(&link->entry);
+	INIT_LIST_HEAD(&link->ways);
+	INIT_DELAYED_WORK(&link->tick, link_tick);
+	spin_lock_init(&link->lock);
+	mutex_init(&link->ways_lock);
+	xa_init_flags(&link->calls, XA_FLAGS_ALLOC1);
+	init_waitqueue_head(&link->jobs_idle);
+	link->ntb = ntb;
+	link->dma = &ntb->pdev->dev;
+	snprintf(link->name, sizeof(link->name), "ntb%d", link->index);
+	link->generation = get_random_u32() | 1;
+	link->reason = "";
+	link->last_tick = ktime_get();
+	return link;
+}
+
+static int link_workqueues(struct smartio_link *link)
+{
+	link->wq = alloc_ordered_workqueue("smartio-%s",
+					   WQ_MEM_RECLAIM | WQ_HIGHPRI,
+					   link->name);
+	if (!link->wq)
+		return -ENOMEM;
+	link->ways_wq = alloc_ordered_workqueue("smartio-%s-ways",
+						WQ_MEM_RECLAIM, link->name);
+	if (link->ways_wq)
+		return 0;
+	destroy_workqueue(link->wq);
+	return -ENOMEM;
+}
+
+static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	u64 doorbells = ntb_db_valid_mask(ntb);
+	struct smartio_link *link;
+	int ret;
+
+	/* A new client's first clear_mask must not open all doorbells. */
+	ntb_db_set_mask(ntb, doorbells);
+	if (ntb_spad_count(ntb) < WIRE_SPADS || !doorbells) {
+		dev_err(&ntb->pdev->dev,
+			"too few scratchpads (%d, %d are needed) or doorbells\n",
+			ntb_spad_count(ntb), WIRE_SPADS);
+		return -ENODEV;
+	}
+	if (ntb_peer_port_count(ntb) != 1) {
+		dev_err(&ntb->pdev->dev, "only NTBs with one peer are supported\n");
+		return -ENODEV;
+	}
+	link = link_alloc_struct(ntb);
+	if (!link)
+		return -ENOMEM;
+	link->db_message = __ffs64(doorbells);
+	ret = link_workqueues(link);
+	if (ret)
+		goto put;
+	ret = link_windows_init(link);
+	if (ret)
+		goto destroy;
+	ret = link_memory_init(link);
+	if (ret)
+		goto exit_windows;
+	ret = -ENOMEM;
+	link->boot = link_alloc(link, PAGE_SIZE, &link->boot_dma, GFP_KERNEL);
+	if (!link->boot)
+		goto exit_memory;
+	ret = link_ring_init(link);
+	if (ret)
+		goto free_boot;
+	link_ring_reset(link);
+	ret = smartio_sysfs_link_add(link);
+	if (ret)
+		goto exit_ring;
+	ret = ntb_set_ctx(ntb, link, &link_ctx_ops);
+	if (ret)
+		goto remove_sysfs;
+	mutex_lock(&smartio_links_lock);
+	list_add_tail(&link->entry, &smartio_links);
+	mutex_unlock(&smartio_links_lock);
+	ntb_db_clear(ntb, doorbells);
+	ntb_db_clear_mask(ntb, BIT_ULL(link->db_message));
+	/* Some say -EINVAL on the secondary side, and enable it. */
+	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	dev_info(link->dma, "%s: %s\n", link->name, link->scattered ?
+		 "all that is mapped for it is open to the other side" :
+		 "no IOMMU: only a pool is open to the other side");
+	queue_delayed_work(link->wq, &link->tick, 0);
+	return 0;
+
+remove_sysfs:
+	smartio_sysfs_link_remove(link);
+exit_ring:
+	link_ring_exit(link);
+free_boot:
+	link_free(link, PAGE_SIZE, link->boot, link->boot_dma);
+exit_memory:
+	link_memory_exit(link);
+exit_windows:
+	link_windows_exit(link);
+destroy:
+	destroy_workqueue(link->ways_wq);
+	destroy_workqueue(link->wq);
+put:
+	ida_free(&link_ida, link->index);
+	link_put(link);
+	return ret;
+}
+
+static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct smartio_link *link = ntb->ctx;
+
+	mutex_lock(&smartio_links_lock);
+	list_del(&link->entry);
+	mutex_unlock(&smartio_links_lock);
+	WRITE_ONCE(link->removed, true);
+	cancel_delayed_work_sync(&link->tick);
+	link_down(link, "the NTB's driver goes");
+	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
+	ntb_link_disable(ntb);
+	ntb_clear_ctx(ntb);
+	cancel_delayed_work_sync(&link->tick);
+	cancel_work_sync(&link->rx.work);
+	remote_ways_remove(link);
+	link_jobs_wait(link);
+	/* one that was opening when the link went down */
+	remote_sessions_end(link);
+	link_unmap_device(link, NULL);
+	smartio_sysfs_link_remove(link);
+	link_ring_exit(link);
+	link_free(link, PAGE_SIZE, link->boot, link->boot_dma);
+	link_memory_exit(link);
+	link_windows_exit(link);
+	destroy_workqueue(link->ways_wq);
+	destroy_workqueue(link->wq);
+	ida_free(&link_ida, link->index);
+	link_put(link);
+}
+
+static struct ntb_client link_client = {
+	.ops = {
+		.probe = link_probe,
+		.remove = link_remove,
+	},
+};
+
+int __init smartio_links_init(void)
+{
+	if (!smartio_heartbeat_ms ||
+	    smartio_heartbeat_timeout_ms < 3 * smartio_heartbeat_ms) {
+		pr_err("heartbeat_timeout_ms has to be three times heartbeat_ms, or more\n");
+		return -EINVAL;
+	}
+	return ntb_register_client(&link_client);
+}
+
+void smartio_links_exit(void)
+{
+	ntb_unregister_client(&link_client);
+}

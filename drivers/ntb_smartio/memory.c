@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of this host that the other side of a link, and the devices there,
+ * can reach: whatever the DMA API maps for the NTB if aperture 0 covers that,
+ * else out of one contiguous pool, and the window leads there only.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/genalloc.h>
+#include <linux/module.h>
+
+#include "link.h"
+
+static unsigned int pool_mib = 4;
+module_param(pool_mib, uint, 0444);
+MODULE_PARM_DESC(pool_mib, "without an IOMMU: MiB of memory for each link that the other side may reach (at most 4)");
+
+static int link_pool_init(struct smartio_link *link)
+{
+	size_t size = (size_t)clamp(pool_mib, 1U, 4U) << 20;
+	resource_size_t align = PAGE_SIZE;
+	int ret;
+
+	link->pool_pages = dma_alloc_pages(link->dma, size, &link->pool_dma,
+					   DMA_BIDIRECTIONAL,
+					   GFP_KERNEL | __GFP_NOWARN);
+	if (!link->pool_pages) {
+		dev_err(link->dma, "%s: no %zu bytes of contiguous memory\n",
+			link->name, size);
+		return -ENOMEM;
+	}
+	link->pool_size = size;
+	/* With the cable out some drivers can't tell: then opening fails. */
+	if (!ntb_mw_get_align(link->ntb, NTB_DEF_PEER_IDX, 0, &align, NULL,
+			      NULL) &&
+	    align && !IS_ALIGNED(link->pool_dma, align)) {
+		dev_err(link->dma,
+			"%s: this NTB's window can only lead to multiples of %pa: without an IOMMU it needs flat_window=1\n",
+			link->name, &align);
+		ret = -EOPNOTSUPP;
+		goto free;
+	}
+	ret = -ENOMEM;
+	link->pool = gen_pool_create(PAGE_SHIFT, NUMA_NO_NODE);
+	if (!link->pool)
+		goto free;
+	ret = gen_pool_add_virt(link->pool,
+				(unsigned long)page_address(link->pool_pages),
+				link->pool_dma, size, NUMA_NO_NODE);
+	if (ret)
+		goto destroy;
+	link->own[0].base = link->pool_dma;
+	link->own[0].size = size;
+	return 0;
+
+destroy:
+	gen_pool_destroy(link->pool);
+	link->pool = NULL;
+free:
+	dma_free_pages(link->dma, size, link->pool_pages, link->pool_dma,
+		       DMA_BIDIRECTIONAL);
+	return ret;
+}
+
+/**
+ * link_memory_init() - the pool, if there has to be one
+ * @link: after link_windows_init()
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative error.
+ */
+int link_memory_init(struct smartio_link *link)
+{
+	return link->scattered ? 0 : link_pool_init(link);
+}
+
+/**
+ * link_memory_exit() - the mirror of link_memory_init()
+ * @link: the windows are shut, all memory is given back
+ *
+ * Context: process, may sleep.
+ */
+void link_memory_exit(struct smartio_link *link)
+{
+	if (!link->pool)
+		return;
+	if (gen_pool_avail(link->pool) != link->pool_size) {
+		/* gen_pool_destroy() would not survive it */
+		dev_err(link->dma, "%s: %zu bytes of the pool are in use still\n",
+			link->name,
+			link->pool_size - gen_pool_avail(link->pool));
+		return;
+	}
+	gen_pool_destroy(link->pool);
+	dma_free_pages(link->dma, link->pool_size, link->pool_pages,
+		       link->pool_dma, DMA_BIDIRECTIONAL);
+}
+
+static void *link_pool_alloc(struct smartio_link *link, size_t size,
+			     dma_addr_t *dma)
+{
+	void *cpu = gen_pool_dma_zalloc(link->pool, size, dma);
+
+	if (!cpu)
+		dev_warn_ratelimited(link->dma,
+				     "%s: the pool has no %zu bytes left (pool_mib)\n",
+				     link->name, size);
+	return cpu;
+}
+
+/**
+ * link_alloc() - memory that both sides use at once
+ * @link: the link
+ * @size: bytes, whole pages
+ * @dma: where the other side finds it
+ * @gfp: as for dma_alloc_coherent()
+ *
+ * Context: process, may sleep.
+ * Return: zeroed memory or NULL.
+ */
+void *link_alloc(struct smartio_link *link, size_t size, dma_addr_t *dma,
+		 gfp_t gfp)
+{
+	if (link->pool)
+		return link_pool_alloc(link, size, dma);
+	return dma_alloc_coherent(link->dma, size, dma, gfp);
+}
+
+/**
+ * link_free() - and back
+ * @link: the link
+ * @size: as for link_alloc()
+ * @cpu: what that returned
+ * @dma: what it gave
+ *
+ * Context: process, may sleep.
+ */
+void link_free(struct smartio_link *link, size_t size, void *cpu,
+	       dma_addr_t dma)
+{
+	if (link->pool)
+		gen_pool_free(link->pool, (unsigned long)cpu, size);
+	else
+		dma_free_coherent(link->dma, size, cpu, dma);
+}
+
+/**
+ * link_pages_alloc() - contiguous pages that another device can be given too
+ * @link: the link
+ * @size: bytes, whole pages
+ * @dma: where the other side finds them
+ *
+ * Context: process, may sleep.
+ * Return: the first of them, zeroed, or NULL.
+ */
+struct page *link_pages_alloc(struct smartio_link *link, size_t size,
+			      dma_addr_t *dma)
+{
+	struct page *page;
+	void *cpu;
+
+	if (link->pool) {
+		cpu = link_pool_alloc(link, size, dma);
+		return cpu ? virt_to_page(cpu) : NULL;
+	}
+	page = dma_alloc_pages(link->dma, size, dma, DMA_BIDIRECTIONAL,
+			       GFP_KERNEL | __GFP_NOWARN);
+	if (page)
+		memset(page_address(page), 0, size);
+	return page;
+}
+
+/**
+ * link_pages_free() - and back
+ * @link: the link
+ * @size: as for link_pages_alloc()
+ * @page: what that returned
+ * @dma: what it gave
+ *
+ * Context: process, may sleep.
+ */
+void link_pages_free(struct smartio_link *link, size_t size, struct page *page,
+		     dma_addr_t dma)
+{
+	if (link->pool)
+		gen_pool_free(link->pool, (unsigned long)page_address(page),
+			      size);
+	else
+		dma_free_pages(link->dma, size, page, dma, DMA_BIDIRECTIONAL);
+}

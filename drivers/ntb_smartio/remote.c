@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This host as a borrower: ways over a link. They come when the lender names
+ * its devices, and stay while the link is down.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/io.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "link.h"
+
+/*
+ * The lender may have to wait for the device, or for its own host, before a
+ * session is over.
+ */
+#define REMOTE_SESSION_MS	60000
+#define REMOTE_CALL_MS		10000
+
+/**
+ * struct remote - what a way over a link needs
+ * @entry: in link->ways
+ * @link: the link; a reference
+ * @way: the way
+ * @device: how the lender calls the device; under link->ways_lock
+ * @named: it has been named since the link is up; under link->ways_lock
+ */
+struct remote {
+	struct list_head entry;
+	struct smartio_link *link;
+	struct smartio_way *way;
+	u32 device;
+	bool named;
+};
+
+/* ---- the way's operations ---- */
+
+static int remote_ask(struct smartio_way *way, enum wire_type type, u64 session,
+		      const struct wire_range *range, void *reply,
+		      size_t reply_size, unsigned int timeout_ms)
+{
+	struct remote *remote = way->private;
+	struct wire_message message = {
+		.type = type,
+		.device = READ_ONCE(remote->device),
+		.session = session,
+		.length = range ? sizeof(*range) : 0,
+	};
+	size_t size = reply_size;
+	int ret;
+
+	ret = link_call(remote->link, &message, range, reply, &size,
+			timeout_ms);
+	if (!ret && size != reply_size)
+		return -EPROTO;
+	return ret;
+}
+
+static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
+{
+	struct wire_opened opened;
+	int ret = remote_ask(way, WIRE_OPEN_SESSION, 0, NULL, &opened,
+			     sizeof(opened), REMOTE_SESSION_MS);
+
+	if (ret)
+		return ret;
+	*id = le64_to_cpu(opened.session);
+	*dma_offset = le64_to_cpu(opened.dma_offset);
+	return *id ? 0 : -EPROTO;
+}
+
+/*
+ * Either the lender says that it is over, or the link's inbound window is
+ * shut: the link is taken down for that if need be.
+ */
+static void remote_close(struct smartio_way *way, u64 id)
+{
+	struct remote *remote = way->private;
+	struct smartio_link *link = remote->link;
+	int ret;
+
+	ret = remote_ask(way, WIRE_CLOSE_SESSION, id, NULL, NULL, 0,
+			 REMOTE_SESSION_MS);
+	if (!ret)
+		return;
+	if (ret != -ENOLINK)
+		link_restart(link, "the lender does not end a session");
+	link_settle(link);
+	/* whoever took the link down has shut the window behind this lock */
+	mutex_lock(&link->window_lock);
+	mutex_unlock(&link->window_lock);
+}
+
+static int remote_revoke(struct smartio_way *way, u64 id)
+{
+	return remote_ask(way, WIRE_REVOKE, id, NULL, NULL, 0,
+			  REMOTE_SESSION_MS);
+}
+
+static bool remote_link_up(struct smartio_way *way)
+{
+	struct remote *remote = way->private;
+	u32 generation;
+
+	return link_is_up(remote->link, &generation);
+}
+
+static int remote_call(struct smartio_way *way, u64 id, const void *request,
+		       size_t size, void *reply, size_t *reply_size,
+		       unsigned int timeout_ms)
+{
+	struct remote *remote = way->private;
+	struct wire_message message = {
+		.type = WIRE_REQUEST,
+		.device = READ_ONCE(remote->device),
+		.session = id,
+		.length = size,
+	};
+
+	return link_call(remote->link, &message, request, reply, reply_size,
+			 timeout_ms);
+}
+
+static struct device *remote_dma_device(struct smartio_way *way)
+{
+	struct remote *remote = way->private;
+
+	return remote->link->dma;
+}
+
+static bool remote_dma_scattered(struct smartio_way *way)
+{
+	struct remote *remote = way->private;
+
+	return remote->link->scattered;
+}
+
+static void *remote_dma_alloc(struct smartio_way *way, size_t size,
+			      dma_addr_t *addr, gfp_t gfp)
+{
+	struct remote *remote = way->private;
+
+	return link_alloc(remote->link, size, addr, gfp);
+}
+
+static void remote_dma_free(struct smartio_way *way, size_t size, void *cpu,
+			    dma_addr_t addr)
+{
+	struct remote *remote = way->private;
+
+	link_free(remote->link, size, cpu, addr);
+}
+
+static int remote_segment_alloc(struct smartio_way *way, u64 id,
+				struct smartio_segment *segment)
+{
+	struct wire_range range = { .size = cpu_to_le64(segment->size) };
+	struct remote *remote = way->private;
+	struct wire_segment reply;
+	phys_addr_t phys;
+	int ret;
+
+	ret = remote_ask(way, WIRE_SEGMENT_ALLOC, id, &range, &reply,
+			 sizeof(reply), REMOTE_CALL_MS);
+	if (ret)
+		return ret;
+	segment->handle = le32_to_cpu(reply.handle);
+	segment->device_addr = le64_to_cpu(reply.device_addr);
+	ret = link_window_phys(remote->link, le64_to_cpu(reply.peer_addr),
+			       segment->size, &phys);
+	if (!ret) {
+		segment->io = ioremap_wc(phys, segment->size);
+		if (!segment->io)
+			ret = -ENOMEM;
+	}
+	if (ret) {
+		range.handle = reply.handle;
+		remote_ask(way, WIRE_SEGMENT_FREE, id, &range, NULL, 0,
+			   REMOTE_CALL_MS);
+	}
+	return ret;
+}
+
+static void remote_segment_free(struct smartio_way *way,
+				struct smartio_segment *segment)
+{
+	struct wire_range range = { .handle = cpu_to_le32(segment->handle) };
+
+	iounmap(segment->io);
+	/* else it went with its session */
+	if (segment->session == smartio_way_session(way))
+		remote_ask(way, WIRE_SEGMENT_FREE, segment->session, &range,
+			   NULL, 0, REMOTE_CALL_MS);
+}
+
+static void __iomem *remote_map_bar(struct smartio_way *way, u64 id,
+				    unsigned int bar, u64 offset, size_t size,
+				    bool write_combining)
+{
+	struct wire_range range = {
+		.bar = cpu_to_le32(bar),
+		.offset = cpu_to_le64(offset),
+		.size = cpu_to_le64(size),
+	};
+	struct remote *remote = way->private;
+	struct wire_segment reply;
+	void __iomem *io;
+	phys_addr_t phys;
+	int ret;
+
+	ret = remote_ask(way, WIRE_MAP_BAR, id, &range, &reply, sizeof(reply),
+			 REMOTE_CALL_MS);
+	if (!ret)
+		ret = link_window_phys(remote->link,
+				       le64_to_cpu(reply.peer_addr), size,
+				       &phys);
+	if (ret)
+		return IOMEM_ERR_PTR(ret);
+	io = write_combining ? ioremap_wc(phys, size) : ioremap(phys, size);
+	return io ? io : IOMEM_ERR_PTR(-ENOMEM);
+}
+
+static void remote_unmap_bar(struct smartio_way *way, void __iomem *io)
+{
+	iounmap(io);
+}
+
+static int remote_irq_alloc(struct smartio_way *way, const struct cpumask *cpus,
+			    const char *name, struct smartio_irq *irq)
+{
+	struct remote *remote = way->private;
+
+	return link_irq_alloc(remote->link, cpus, name, irq);
+}
+
+static void remote_irq_free(struct smartio_way *way, struct smartio_irq *irq)
+{
+	struct remote *remote = way->private;
+
+	link_irq_free(remote->link, irq);
+}
+
+static void remote_release(struct smartio_way *way)
+{
+	struct remote *remote = way->private;
+
+	link_put(remote->link);
+	kfree(remote);
+}
+
+static const struct smartio_way_ops remote_way_ops = {
+	.open = remote_open,
+	.close = remote_close,
+	.revoke = remote_revoke,
+	.link_up = remote_link_up,
+	.call = remote_call,
+	.dma_device = remote_dma_device,
+	.dma_scattered = remote_dma_scattered,
+	.dma_alloc = remote_dma_alloc,
+	.dma_free = remote_dma_free,
+	.segment_alloc = remote_segment_alloc,
+	.segment_free = remote_segment_free,
+	.map_bar = remote_map_bar,
+	.unmap_bar = remote_unmap_bar,
+	.irq_alloc = remote_irq_alloc,
+	.irq_free = remote_irq_free,
+	.release = remote_release,
+};
+
+/* ---- ways come and go, on link->ways_wq ---- */
+
+/**
+ * struct remote_news - what the lender said about its devices
+ * @work: deals with it
+ * @link: about which link; a reference
+ * @generation: in which it was said; 0: by this host itself
+ * @type: WIRE_DEVICE, WIRE_DEVICE_GONE, WIRE_DEVICE_END; WIRE_PAD: another
+ *	host is on the link now, all that is there is the old one's
+ * @id: of the device
+ * @device: of WIRE_DEVICE
+ */
+struct remote_news {
+	struct work_struct work;
+	struct smartio_link *link;
+	u32 generation;
+	u16 type;
+	u32 id;
+	struct wire_device device;
+};
+
+static bool remote_current(struct smartio_link *link, u32 generation)
+{
+	u32 current_generation;
+
+	return link_is_up(link, &current_generation) &&
+	       current_generation == generation;
+}
+
+static void remote_add(struct smartio_link *link,
+		       const struct remote_news *news)
+{
+	struct smartio_way *way = kzalloc(sizeof(*way), GFP_KERNEL);
+	struct remote *remote = kzalloc(sizeof(*remote), GFP_KERNEL);
+	struct smartio_device *sdev;
+	int ret = -ENOMEM;
+
+	if (!way || !remote) {
+		kfree(way);
+		kfree(remote);
+		goto fail;
+	}
+	sdev = &way->sdev;
+	strscpy(sdev->service, news->device.service);
+	spin_lock(&link->lock);
+	uuid_copy(&sdev->host, &link->peer);
+	strscpy(sdev->host_name, link->peer_name);
+	spin_unlock(&link->lock);
+	strscpy(sdev->pci_name, news->device.pci);
+	strscpy(sdev->link_name, link->name);
+	INIT_LIST_HEAD(&remote->entry);
+	link_get(link);
+	remote->link = link;
+	remote->way = way;
+	remote->device = news->id;
+	remote->named = true;
+	way->private = remote;
+	way->ops = &remote_way_ops;
+	ret = smartio_way_init(way, link->dma);
+	if (ret)
+		goto fail;
+	mutex_lock(&link->ways_lock);
+	list_add_tail(&remote->entry, &link->ways);
+	if (remote_current(link, news->generation) &&
+	    le32_to_cpu(news->device.flags) & WIRE_OFFERED)
+		smartio_way_offered(way);
+	mutex_unlock(&link->ways_lock);
+	ret = smartio_way_add(way);
+	if (!ret)
+		return;
+	mutex_lock(&link->ways_lock);
+	list_del(&remote->entry);
+	mutex_unlock(&link->ways_lock);
+	put_device(&way->sdev.dev);
+fail:
+	dev_err(link->dma, "%s: device %s of %s can't be shown: %d\n",
+		link->name, news->device.pci, link->peer_name, ret);
+}
+
+static void remote_named(struct smartio_link *link,
+			 const struct remote_news *news)
+{
+	bool offered = le32_to_cpu(news->device.flags) & WIRE_OFFERED;
+	struct remote *remote;
+
+	mutex_lock(&link->ways_lock);
+	if (!remote_current(link, news->generation)) {
+		mutex_unlock(&link->ways_lock);
+		return;
+	}
+	list_for_each_entry(remote, &link->ways, entry) {
+		struct smartio_device *sdev = &remote->way->sdev;
+
+		if (strcmp(sdev->pci_name, news->device.pci) ||
+		    strcmp(sdev->service, news->device.service))
+			continue;
+		WRITE_ONCE(remote->device, news->id);
+		remote->named = true;
+		if (offered)
+			smartio_way_offered(remote->way);
+		else
+			WRITE_ONCE(remote->way->offered, false);
+		mutex_unlock(&link->ways_lock);
+		return;
+	}
+	mutex_unlock(&link->ways_lock);
+	remote_add(link, news);
+}
+
+static bool remote_goes(const struct remote *remote,
+			const struct remote_news *news)
+{
+	switch (news->type) {
+	case WIRE_DEVICE_GONE:
+		return remote->device == news->id;
+	case WIRE_DEVICE_END:
+		return !remote->named;
+	default:
+		return true;
+	}
+}
+
+/* Those that @news is the end of; the lock isn't held while drivers remove. */
+static void remote_gone(struct smartio_link *link,
+			const struct remote_news *news)
+{
+	struct remote *remote, *next;
+	LIST_HEAD(gone);
+
+	mutex_lock(&link->ways_lock);
+	if (!news->generation || remote_current(link, news->generation))
+		list_for_each_entry_safe(remote, next, &link->ways, entry)
+			if (remote_goes(remote, news))
+				list_move_tail(&remote->entry, &gone);
+	mutex_unlock(&link->ways_lock);
+	list_for_each_entry_safe(remote, next, &gone, entry) {
+		list_del_init(&remote->entry);
+		smartio_way_remove(remote->way);
+	}
+}
+
+static void remote_news_work(struct work_struct *work)
+{
+	struct remote_news *news = container_of(work, struct remote_news, work);
+
+	if (news->type == WIRE_DEVICE)
+		remote_named(news->link, news);
+	else
+		remote_gone(news->link, news);
+	link_put(news->link);
+	kfree(news);
+}
+
+static void remote_tell(struct smartio_link *link, u32 generation, u16 type,
+			u32 id, const struct wire_device *device)
+{
+	struct remote_news *news = kzalloc(sizeof(*news),
+					   GFP_NOIO | __GFP_NOFAIL);
+
+	INIT_WORK(&news->work, remote_news_work);
+	link_get(link);
+	news->link = link;
+	news->generation = generation;
+	news->type = type;
+	news->id = id;
+	if (device)
+		news->device = *device;
+	queue_work(link->ways_wq, &news->work);
+}
+
+/**
+ * remote_ways_lost() - the link is down
+ * @link: the link; its windows are shut
+ *
+ * Context: process.
+ */
+void remote_ways_lost(struct smartio_link *link)
+{
+	struct remote *remote;
+
+	mutex_lock(&link->ways_lock);
+	list_for_each_entry(remote, &link->ways, entry) {
+		remote->named = false;
+		smartio_way_lost(remote->way, 0, false);
+	}
+	mutex_unlock(&link->ways_lock);
+}
+
+/**
+ * remote_ways_forget() - another host is on the link now
+ * @link: the link
+ *
+ * Context: process.
+ */
+void remote_ways_forget(struct smartio_link *link)
+{
+	remote_tell(link, 0, WIRE_PAD, 0, NULL);
+}
+
+/**
+ * remote_ways_remove() - the link goes
+ * @link: is down, for good
+ *
+ * Context: process, may sleep.
+ */
+void remote_ways_remove(struct smartio_link *link)
+{
+	remote_ways_forget(link);
+	flush_workqueue(link->ways_wq);
+}
+
+static void remote_apertures(struct smartio_link *link,
+			     const struct wire_aperture *apertures)
+{
+	u64 sizes[LINK_WINDOWS_MAX];
+	unsigned int i;
+
+	for (i = 0; i < link->windows; i++)
+		sizes[i] = link->window_size[i];
+	if (!wire_apertures_ok(apertures, link->windows, sizes)) {
+		atomic64_inc(&link->counters.refused);
+		return;
+	}
+	spin_lock(&link->lock);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		link->peer_own[i].mw = le32_to_cpu(apertures[i].mw);
+		link->peer_own[i].base = le64_to_cpu(apertures[i].base);
+		link->peer_own[i].size = le64_to_cpu(apertures[i].size);
+	}
+	spin_unlock(&link->lock);
+}
+
+/**
+ * remote_receive() - a message that is no request and no reply
+ * @link: the link
+ * @message: its header, checked
+ * @payload: checked
+ *
+ * Context: process; must not wait for anybody.
+ */
+void remote_receive(struct smartio_link *link,
+		    const struct wire_message *message, const void *payload)
+{
+	struct remote *remote;
+
+	switch (message->type) {
+	case WIRE_DEVICE:
+	case WIRE_DEVICE_GONE:
+	case WIRE_DEVICE_END:
+		remote_tell(link, READ_ONCE(link->generation), message->type,
+			    message->device, payload);
+		return;
+	case WIRE_APERTURE:
+		remote_apertures(link, payload);
+		return;
+	}
+	mutex_lock(&link->ways_lock);
+	list_for_each_entry(remote, &link->ways, entry) {
+		if (remote->device != message->device)
+			continue;
+		if (message->type == WIRE_NOTIFY)
+			smartio_way_notify(remote->way, message->session,
+					   payload, message->length);
+		else if (message->type == WIRE_ENDED && message->session)
+			smartio_way_lost(remote->way, message->session,
+					 message->status);
+		break;
+	}
+	mutex_unlock(&link->ways_lock);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages: one ring for each direction, in the memory of the host that reads
+ * it. The writer posts the payload, then the header, then rings a doorbell;
+ * the reader posts how far it is into the writer's bootstrap page. A ring
+ * belongs to one generation of its link, and starts anew with the next.
+ */
+#include <linux/delay.h>
+#include <linux/io.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/mm.h>
+
+#include "link.h"
+#include "trace.h"
+
+/* Whoever reads its ring as it should needs microseconds. */
+#define LINK_FULL_MS	2000
+
+static void link_rx_work(struct work_struct *work);
+
+/**
+ * link_ring_init() - this host's ring
+ * @link: its memory is there
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int link_ring_init(struct smartio_link *link)
+{
+	mutex_init(&link->tx_lock);
+	INIT_WORK(&link->rx.work, link_rx_work);
+	link->rx.wq = alloc_ordered_workqueue("smartio-%s-rx",
+					      WQ_MEM_RECLAIM | WQ_HIGHPRI,
+					      link->name);
+	if (!link->rx.wq)
+		return -ENOMEM;
+	link->rx.ring = link_alloc(link, LINK_RING_SIZE, &link->rx.dma,
+				   GFP_KERNEL);
+	if (!link->rx.ring) {
+		destroy_workqueue(link->rx.wq);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * link_ring_exit() - the mirror of link_ring_init()
+ * @link: its windows are shut
+ *
+ * Context: process, may sleep.
+ */
+void link_ring_exit(struct smartio_link *link)
+{
+	destroy_workqueue(link->rx.wq);
+	link_free(link, LINK_RING_SIZE, link->rx.ring, link->rx.dma);
+}
+
+/**
+ * link_ring_reset() - a new generation begins, with an empty ring
+ * @link: its windows are shut, nothing reads the ring
+ *
+ * Context: process.
+ */
+void link_ring_reset(struct smartio_link *link)
+{
+	link->rx.position = 0;
+	link->rx.sequence = 0;
+	link->rx.consumed = 0;
+	link->rx.told = 0;
+	link->rx.complained = false;
+	memset(link->boot, 0, sizeof(*link->boot));
+}
+
+/**
+ * link_ring_join() - the other side's ring is known
+ * @link: by the tick only
+ * @hello: checked
+ *
+ * Context: process, may sleep.
+ * Return: 0, -ERANGE, -ENOMEM.
+ */
+int link_ring_join(struct smartio_link *link, const struct wire_hello *hello)
+{
+	u32 slots = le32_to_cpu(hello->ring_slots);
+	phys_addr_t phys;
+	int ret;
+
+	ret = link_window_phys(link, le64_to_cpu(hello->ring),
+			       (u64)slots * WIRE_SLOT, &phys);
+	if (ret)
+		return ret;
+	mutex_lock(&link->tx_lock);
+	link->tx.ring = ioremap_wc(phys, (size_t)slots * WIRE_SLOT);
+	link->tx.slots = slots;
+	link->tx.position = 0;
+	link->tx.sequence = 0;
+	link->tx.produced = 0;
+	if (!link->tx.ring)
+		ret = -ENOMEM;
+	mutex_unlock(&link->tx_lock);
+	return ret;
+}
+
+/**
+ * link_ring_leave() - the link is down
+ * @link: by the tick only; its state says so already
+ *
+ * Nobody writes to the other side any more when this returns.
+ * Context: process, may sleep.
+ */
+void link_ring_leave(struct smartio_link *link)
+{
+	cancel_work_sync(&link->rx.work);
+	mutex_lock(&link->tx_lock);
+	if (link->tx.ring)
+		iounmap(link->tx.ring);
+	link->tx.ring = NULL;
+	mutex_unlock(&link->tx_lock);
+	if (link->peer_boot)
+		iounmap(link->peer_boot);
+	link->peer_boot = NULL;
+}
+
+/* ---- sending ---- */
+
+/* Slots that may be written; the other side's word for it is checked. */
+static int link_tx_room(struct smartio_link *link, u32 generation)
+{
+	union wire_count count = { .word = READ_ONCE(link->boot->consumed.word) };
+	u32 consumed = 0, used;
+
+	if (le32_to_cpu(count.generation) == generation)
+		consumed = le32_to_cpu(count.count);
+	used = link->tx.produced - consumed;
+	if (used > link->tx.slots)
+		return -EBADMSG;
+	return link->tx.slots - used;
+}
+
+static int link_tx_wait(struct smartio_link *link, u32 generation, u32 slots)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(LINK_FULL_MS);
+	u32 current_generation;
+	int room;
+
+	for (;;) {
+		if (!link_is_up(link, &current_generation) ||
+		    current_generation != generation)
+			return -ENOLINK;
+		room = link_tx_room(link, generation);
+		if (room < 0) {
+			link_restart(link, "the other side has read what was never sent");
+			return -ENOLINK;
+		}
+		if (room >= slots)
+			return 0;
+		if (time_after(jiffies, deadline)) {
+			link_restart(link, "the other side reads no messages");
+			return -ENOLINK;
+		}
+		atomic64_inc(&link->counters.full);
+		usleep_range(100, 500);
+	}
+}
+
+static void link_tx_head(struct smartio_link *link, struct wire_head *head)
+{
+	void __iomem *slot = link->tx.ring +
+			     (size_t)link->tx.position * WIRE_SLOT;
+	u64 last;
+
+	head->generation = cpu_to_le32(link->peer_generation);
+	head->sequence = cpu_to_le32(++link->tx.sequence);
+	last = (u64)link->tx.sequence << 32 | link->peer_generation;
+	memcpy_toio(slot, head, offsetof(struct wire_head, generation));
+	wmb();	/* payload and header before what makes them valid */
+	writeq(last, slot + offsetof(struct wire_head, generation));
+	wmb();	/* out of the write-combining buffers, before the doorbell */
+}
+
+static void link_tx_advance(struct smartio_link *link, u32 slots)
+{
+	link->tx.produced += slots;
+	link->tx.position += slots;
+	if (link->tx.position == link->tx.slots)
+		link->tx.position = 0;
+}
+
+static int link_tx_post(struct smartio_link *link, u32 generation,
+			const struct wire_message *message, const void *payload)
+{
+	struct wire_head head = {
+		.type = cpu_to_le16(message->type),
+		.length = cpu_to_le32(message->length),
+		.device = cpu_to_le32(message->device),
+		.request = cpu_to_le32(message->request),
+		.session = cpu_to_le64(message->session),
+		.status = cpu_to_le32(message->status),
+		.timeout_ms = cpu_to_le32(message->timeout_ms),
+	};
+	u32 slots = wire_slots(message->length), rest;
+	struct wire_head pad = { .type = cpu_to_le16(WIRE_PAD) };
+	int ret;
+
+	rest = link->tx.slots - link->tx.position;
+	if (rest < slots) {
+		ret = link_tx_wait(link, generation, rest);
+		if (ret)
+			return ret;
+		link_tx_head(link, &pad);
+		link_tx_advance(link, rest);
+	}
+	ret = link_tx_wait(link, generation, slots);
+	if (ret)
+		return ret;
+	if (message->length)
+		memcpy_toio(link->tx.ring +
+			    (size_t)(link->tx.position + 1) * WIRE_SLOT,
+			    payload, message->length);
+	link_tx_head(link, &head);
+	link_tx_advance(link, slots);
+	ntb_peer_db_set(link->ntb, BIT_ULL(link->peer_doorbell));
+	return 0;
+}
+
+/**
+ * link_send() - a message to the other side
+ * @link: the link
+ * @generation: in which it makes sense
+ * @message: its header
+ * @payload: message->length bytes
+ *
+ * Messages arrive in the order sent. What can't be sent for 2 s takes the link
+ * down.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -ENOLINK: the link is down, or has another generation; -EMSGSIZE.
+ */
+int link_send(struct smartio_link *link, u32 generation,
+	      const struct wire_message *message, const void *payload)
+{
+	u32 current_generation;
+	int ret = -ENOLINK;
+
+	if (message->length > LINK_PAYLOAD_MAX)
+		return -EMSGSIZE;
+	mutex_lock(&link->tx_lock);
+	if (link->tx.ring && link_is_up(link, &current_generation) &&
+	    current_generation == generation)
+		ret = link_tx_post(link, generation, message, payload);
+	mutex_unlock(&link->tx_lock);
+	trace_smartio_message(link->name, true, message, ret);
+	if (!ret) {
+		atomic64_inc(&link->counters.sent);
+		atomic64_add(message->length, &link->counters.sent_bytes);
+	}
+	return ret;
+}
+
+/* ---- receiving ---- */
+
+static void link_rx_tell(struct smartio_link *link)
+{
+	if (link->rx.told == link->rx.consumed)
+		return;
+	link->rx.told = link->rx.consumed;
+	writeq((u64)link->rx.told << 32 | link->peer_generation,
+	       &link->peer_boot->consumed.word);
+}
+
+static void link_rx_refuse(struct smartio_link *link,
+			   const struct wire_message *message)
+{
+	atomic64_inc(&link->counters.refused);
+	if (link->rx.complained)
+		return;
+	link->rx.complained = true;
+	dev_warn(link->dma,
+		 "%s: %s sent a malformed message (type %u, %u bytes); more are only counted\n",
+		 link->name, link->peer_name, message->type, message->length);
+}
+
+/* One message. Returns whether there was one. */
+static bool link_rx_one(struct smartio_link *link, u32 generation)
+{
+	const void *slot = link->rx.ring +
+			   (size_t)link->rx.position * WIRE_SLOT;
+	u64 expected = (u64)(link->rx.sequence + 1) << 32 | generation;
+	struct wire_message message = {};
+	struct wire_head head;
+	void *payload = NULL;
+	int slots;
+
+	if (le64_to_cpu(READ_ONCE(*(const __le64 *)(slot +
+			offsetof(struct wire_head, generation)))) != expected)
+		return false;
+	dma_rmb();	/* the rest was written before it */
+	memcpy(&head, slot, sizeof(head));
+	slots = wire_head_check(&head, LINK_RING_SLOTS, link->rx.position,
+				LINK_PAYLOAD_MAX, &message);
+	if (slots < 0) {
+		link_restart(link, "the other side's messages make no sense");
+		return false;
+	}
+	if (message.length) {
+		payload = kvmalloc(message.length, GFP_NOIO);
+		if (!payload) {
+			link_restart(link, "no memory for a message");
+			return false;
+		}
+		memcpy(payload, slot + WIRE_SLOT, message.length);
+	}
+	link->rx.sequence++;
+	link->rx.consumed += slots;
+	link->rx.position += slots;
+	if (link->rx.position == LINK_RING_SLOTS)
+		link->rx.position = 0;
+	if (message.type == WIRE_PAD)
+		return true;
+	atomic64_inc(&link->counters.received);
+	atomic64_add(message.length, &link->counters.received_bytes);
+	trace_smartio_message(link->name, false, &message, 0);
+	if (wire_payload_ok(&message, payload)) {
+		link_receive(link, generation, &message, payload);
+	} else {
+		link_rx_refuse(link, &message);
+		kvfree(payload);
+	}
+	return true;
+}
+
+static void link_rx_work(struct work_struct *work)
+{
+	struct smartio_link *link = container_of(work, struct smartio_link,
+						 rx.work);
+	u32 generation;
+
+	while (link_is_up(link, &generation) && link_rx_one(link, generation)) {
+		if (link->rx.consumed - link->rx.told > LINK_RING_SLOTS / 8)
+			link_rx_tell(link);
+		cond_resched();
+	}
+	if (link_is_up(link, &generation))
+		link_rx_tell(link);
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What people and tools see of links: the class smartio_link, and counters in
+ * debugfs. smartioctl reads the class: names and formats stay as they are.
+ */
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/sysfs.h>
+
+#include "link.h"
+
+static struct dentry *link_debug;
+
+static const char * const link_states[] = {
+	[LINK_DOWN] = "down",
+	[LINK_JOINING] = "joining",
+	[LINK_UP] = "up",
+	[LINK_REFUSED] = "refused",
+};
+
+static ssize_t state_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	struct smartio_link *link = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%s\n", link_states[READ_ONCE(link->state)]);
+}
+static DEVICE_ATTR_RO(state);
+
+static ssize_t peer_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	struct smartio_link *link = dev_get_drvdata(dev);
+	ssize_t len = 0;
+
+	spin_lock(&link->lock);
+	if (link->known)
+		len = sysfs_emit(buf, "%pUb\n", &link->peer);
+	spin_unlock(&link->lock);
+	return len;
+}
+static DEVICE_ATTR_RO(peer);
+
+static ssize_t peer_name_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	struct smartio_link *link = dev_get_drvdata(dev);
+	ssize_t len = 0;
+
+	spin_lock(&link->lock);
+	if (link->known)
+		len = sysfs_emit(buf, "%s\n", link->peer_name);
+	spin_unlock(&link->lock);
+	return len;
+}
+static DEVICE_ATTR_RO(peer_name);
+
+static ssize_t generation_show(struct device *dev,
+			       struct device_attribute *attr, char *buf)
+{
+	struct smartio_link *link = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(link->generation));
+}
+static DEVICE_ATTR_RO(generation);
+
+static ssize_t losses_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	struct smartio_link *link = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(link->losses));
+}
+static DEVICE_ATTR_RO(losses);
+
+static ssize_t heartbeat_age_ms_show(struct device *dev,
+				     struct device_attribute *attr, char *buf)
+{
+	struct smartio_link *link = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(link->silent_ms));
+}
+static DEVICE_ATTR_RO(heartbeat_age_ms);
+
+static ssize_t reason_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	struct smartio_link *link = dev_get_drvdata(dev);
+	ssize_t len;
+
+	spin_lock(&link->lock);
+	len = sysfs_emit(buf, "%s\n",
+			 link->state == LINK_UP ? "" : link->reason);
+	spin_unlock(&link->lock);
+	return len;
+}
+static DEVICE_ATTR_RO(reason);
+
+static ssize_t link_aperture_show(char *buf, ssize_t len, const char *way,
+				  const struct link_aperture *aperture,
+				  u64 used)
+{
+	if (!aperture->size)
+		return 0;
+	return sysfs_emit_at(buf, len,
+			     "%s mw=%u base=%#llx size=%#llx used=%#llx\n",
+			     way, aperture->mw, aperture->base, aperture->size,
+			     used);
+}
+
+/*
+ * What is in use of an aperture is known for the pool; the others are used
+ * as the DMA API, or the device, does.
+ */
+static ssize_t windows_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	struct smartio_link *link = dev_get_drvdata(dev);
+	struct link_aperture peer[WIRE_APERTURES];
+	ssize_t len = 0;
+	u64 used;
+	int i;
+
+	mutex_lock(&link->window_lock);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		if (!link->open)
+			used = 0;
+		else if (link->pool && !i)
+			used = link->pool_size - gen_pool_avail(link->pool);
+		else
+			used = link->own[i].size;
+		len += link_aperture_show(buf, len, "in", &link->own[i], used);
+	}
+	mutex_unlock(&link->window_lock);
+	spin_lock(&link->lock);
+	memcpy(peer, link->peer_own, sizeof(peer));
+	spin_unlock(&link->lock);
+	for (i = 0; i < WIRE_APERTURES; i++)
+		len += link_aperture_show(buf, len, "out", &peer[i],
+					  peer[i].size);
+	return len;
+}
+static DEVICE_ATTR_RO(windows);
+
+static struct attribute *smartio_link_attrs[] = {
+	&dev_attr_state.attr,
+	&dev_attr_peer.attr,
+	&dev_attr_peer_name.attr,
+	&dev_attr_generation.attr,
+	&dev_attr_losses.attr,
+	&dev_attr_heartbeat_age_ms.attr,
+	&dev_attr_windows.attr,
+	&dev_attr_reason.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(smartio_link);
+
+static const struct class smartio_link_class = {
+	.name = "smartio_link",
+	.dev_groups = smartio_link_groups,
+};
+
+static int link_counters_show(struct seq_file *s, void *unused)
+{
+	struct smartio_link *link = s->private;
+	struct link_counters *c = &link->counters;
+
+	seq_printf(s, "sent %lld\n", atomic64_read(&c->sent));
+	seq_printf(s, "sent_bytes %lld\n", atomic64_read(&c->sent_bytes));
+	seq_printf(s, "received %lld\n", atomic64_read(&c->received));
+	seq_printf(s, "received_bytes %lld\n",
+		   atomic64_read(&c->received_bytes));
+	seq_printf(s, "refused %lld\n", atomic64_read(&c->refused));
+	seq_printf(s, "busy %lld\n", atomic64_read(&c->busy));
+	seq_printf(s, "late %lld\n", atomic64_read(&c->late));
+	seq_printf(s, "full %lld\n", atomic64_read(&c->full));
+	seq_printf(s, "losses %u\n", READ_ONCE(link->losses));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(link_counters);
+
+/**
+ * smartio_sysfs_link_add() - show a link
+ * @link: the link
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative error.
+ */
+int smartio_sysfs_link_add(struct smartio_link *link)
+{
+	struct device *dev = device_create(&smartio_link_class, link->dma,
+					   MKDEV(0, 0), link, "%s", link->name);
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	link->dev = dev;
+	link->debug = debugfs_create_dir(link->name, link_debug);
+	debugfs_create_file("counters", 0400, link->debug, link,
+			    &link_counters_fops);
+	return 0;
+}
+
+/**
+ * smartio_sysfs_link_remove() - and no longer
+ * @link: the link
+ *
+ * Context: process, may sleep; waits for readers.
+ */
+void smartio_sysfs_link_remove(struct smartio_link *link)
+{
+	debugfs_remove_recursive(link->debug);
+	device_unregister(link->dev);
+}
+
+int __init smartio_sysfs_links_init(void)
+{
+	int ret = class_register(&smartio_link_class);
+
+	if (!ret)
+		link_debug = debugfs_create_dir("smartio", NULL);
+	return ret;
+}
+
+void smartio_sysfs_links_exit(void)
+{
+	debugfs_remove_recursive(link_debug);
+	class_unregister(&smartio_link_class);
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory windows. Inbound: what of this host the other side reaches, a few
+ * apertures, set once and closed when the link goes. Outbound: where in this
+ * host an address of the other side is found, by its CPUs and its devices.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/iommu.h>
+#include <linux/log2.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "link.h"
+
+static bool flat_window;
+module_param(flat_window, bool, 0444);
+MODULE_PARM_DESC(flat_window, "without an IOMMU, open all memory to linked hosts, so that nothing has to be copied");
+
+/**
+ * struct link_map - an outgoing window that a lent device can reach
+ * @entry: in link->maps
+ * @lent: the device
+ * @mw: the window
+ * @dma: where the device finds it
+ */
+struct link_map {
+	struct list_head entry;
+	struct smartio_lent *lent;
+	unsigned int mw;
+	dma_addr_t dma;
+};
+
+static bool link_translated(struct device *dev)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+
+	return domain && (domain->type & __IOMMU_DOMAIN_PAGING);
+}
+
+static int link_limit_addresses(struct smartio_link *link)
+{
+	unsigned int bits = min(32, ilog2(link->window_size[0]));
+	int ret;
+
+	link->old_mask = dma_get_mask(link->dma);
+	link->old_segment = dma_get_max_seg_size(link->dma);
+	link->old_align = dma_get_min_align_mask(link->dma);
+	ret = dma_set_mask_and_coherent(link->dma, DMA_BIT_MASK(bits));
+	if (ret) {
+		dev_err(link->dma, "%s: no DMA addresses of %u bits: %d\n",
+			link->name, bits, ret);
+		return ret;
+	}
+	dma_set_max_seg_size(link->dma, UINT_MAX);
+	dma_set_min_align_mask(link->dma, PAGE_SIZE - 1);
+	return 0;
+}
+
+static void link_unlimit_addresses(struct smartio_link *link)
+{
+	dma_set_min_align_mask(link->dma, link->old_align);
+	dma_set_max_seg_size(link->dma, link->old_segment);
+	if (dma_set_mask_and_coherent(link->dma, link->old_mask))
+		dev_warn(link->dma, "%s: the old DMA mask is refused\n",
+			 link->name);
+}
+
+/**
+ * link_windows_init() - find the windows, decide what will be open
+ * @link: its NTB known
+ *
+ * All inbound windows are shut when this returns. Ends with what
+ * link_memory_init() needs to know.
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative error.
+ */
+int link_windows_init(struct smartio_link *link)
+{
+	struct ntb_dev *ntb = link->ntb;
+	resource_size_t size;
+	int i, count, ret;
+
+	mutex_init(&link->window_lock);
+	mutex_init(&link->maps_lock);
+	INIT_LIST_HEAD(&link->maps);
+	count = ntb_peer_mw_count(ntb);
+	if (count <= 0) {
+		dev_err(link->dma, "%s: no memory window\n", link->name);
+		return count ? count : -ENODEV;
+	}
+	link->windows = min(count, LINK_WINDOWS_MAX);
+	for (i = 0; i < link->windows; i++) {
+		ret = ntb_peer_mw_get_addr(ntb, i, &link->window_phys[i],
+					   &size);
+		if (ret)
+			return ret;
+		link->window_size[i] = size;
+	}
+	link->iommu = link_translated(link->dma);
+	link->scattered = link->iommu || flat_window;
+	ret = link_limit_addresses(link);
+	if (ret)
+		return ret;
+	link->quarantine = dma_alloc_coherent(link->dma, PAGE_SIZE,
+					      &link->quarantine_dma,
+					      GFP_KERNEL);
+	if (!link->quarantine) {
+		link_unlimit_addresses(link);
+		return -ENOMEM;
+	}
+	/* a reset does not always do it: whoever was here before may have left
+	 * them open
+	 */
+	mutex_lock(&link->window_lock);
+	link_windows_close(link);
+	mutex_unlock(&link->window_lock);
+	if (!link->scattered)
+		return 0;
+	link->own[0].size = link->window_size[0];
+	if (!link->iommu)
+		dev_info(link->dma,
+			 "%s: flat_window: all memory of this host is open to the other side\n",
+			 link->name);
+	if (LINK_MSI_BASE + LINK_MSI_SIZE > link->own[0].size)
+		link_window_need(link, LINK_MSI_BASE, LINK_MSI_SIZE,
+				 "interrupts");
+	return 0;
+}
+
+/**
+ * link_windows_exit() - the mirror of link_windows_init()
+ * @link: its windows are shut
+ *
+ * Context: process, may sleep.
+ */
+void link_windows_exit(struct smartio_link *link)
+{
+	dma_free_coherent(link->dma, PAGE_SIZE, link->quarantine,
+			  link->quarantine_dma);
+	link_unlimit_addresses(link);
+}
+
+static int link_aperture_open(struct smartio_link *link,
+			      const struct link_aperture *aperture)
+{
+	int ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, aperture->mw,
+				   aperture->base, aperture->size);
+
+	if (ret)
+		dev_err(link->dma, "%s: window %u can't lead to %#llx: %d\n",
+			link->name, aperture->mw, aperture->base, ret);
+	return ret;
+}
+
+/**
+ * link_windows_open() - let the other side at the apertures
+ * @link: the link; under window_lock
+ *
+ * Context: process.
+ * Return: 0 or a negative error.
+ */
+int link_windows_open(struct smartio_link *link)
+{
+	int i, ret = 0;
+
+	lockdep_assert_held(&link->window_lock);
+	link->open = true;
+	for (i = 0; i < WIRE_APERTURES && !ret; i++)
+		if (link->own[i].size)
+			ret = link_aperture_open(link, &link->own[i]);
+	if (ret)
+		link_windows_close(link);
+	return ret;
+}
+
+/**
+ * link_windows_close() - nothing of the other side lands any more
+ * @link: the link; under window_lock
+ *
+ * Context: process.
+ */
+void link_windows_close(struct smartio_link *link)
+{
+	unsigned int i;
+	int ret = 0;
+
+	lockdep_assert_held(&link->window_lock);
+	link->open = false;
+	/*
+	 * First the limit alone, which no access can slip through; then, for
+	 * a bridge that takes a limit of 0 for none, away from base 0, which
+	 * is where a flat window leads to. Drivers read both back, which
+	 * pushes out whatever was posted through the window before.
+	 */
+	for (i = 0; i < link->windows && !ret; i++) {
+		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, i, 0, 0);
+		if (!ret)
+			ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, i,
+					       link->quarantine_dma, 0);
+	}
+	if (ret && pci_device_is_present(link->ntb->pdev)) {
+		dev_err(link->dma,
+			"%s: window %u can't be shut (%d): the NTB is taken off the bus\n",
+			link->name, i - 1, ret);
+		pci_clear_master(link->ntb->pdev);
+	}
+}
+
+static bool link_within(const struct link_aperture *aperture, u64 addr,
+			u64 size)
+{
+	return aperture->size && size <= aperture->size &&
+	       addr >= aperture->base &&
+	       addr - aperture->base <= aperture->size - size;
+}
+
+static void link_apertures_tell(struct smartio_link *link)
+{
+	struct wire_aperture apertures[WIRE_APERTURES] = {};
+	struct wire_message message = {
+		.type = WIRE_APERTURE,
+		.length = sizeof(apertures),
+	};
+	u32 generation;
+	int i;
+
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		apertures[i].mw = cpu_to_le32(link->own[i].mw);
+		apertures[i].base = cpu_to_le64(link->own[i].base);
+		apertures[i].size = cpu_to_le64(link->own[i].size);
+	}
+	if (link_is_up(link, &generation))
+		link_send(link, generation, &message, apertures);
+}
+
+/**
+ * link_window_need() - let the other side reach something outside aperture 0
+ * @link: the link
+ * @base: first address, in the DMA address space of the NTB
+ * @size: bytes
+ * @what: for people
+ *
+ * The other side is told, before whatever is sent after this.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -ENOSPC: no window is left; -EIO.
+ */
+int link_window_need(struct smartio_link *link, u64 base, u64 size,
+		     const char *what)
+{
+	struct link_aperture *aperture;
+	bool used[LINK_WINDOWS_MAX] = {};
+	int i, mw, ret = -ENOSPC;
+
+	mutex_lock(&link->window_lock);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		aperture = &link->own[i];
+		if (link_within(aperture, base, size)) {
+			mutex_unlock(&link->window_lock);
+			return 0;
+		}
+		if (aperture->size)
+			used[aperture->mw] = true;
+	}
+	used[0] = true;
+	for (mw = 0; mw < link->windows; mw++)
+		if (!used[mw] && link->window_size[mw] >= size)
+			break;
+	for (i = 1; i < WIRE_APERTURES && link->own[i].size; i++)
+		;
+	if (mw < link->windows && i < WIRE_APERTURES) {
+		aperture = &link->own[i];
+		aperture->mw = mw;
+		aperture->base = base;
+		aperture->size = size;
+		ret = link->open ? link_aperture_open(link, aperture) : 0;
+		if (ret)
+			aperture->size = 0;
+	}
+	mutex_unlock(&link->window_lock);
+	if (ret == -ENOSPC)
+		dev_err(link->dma,
+			"%s: no memory window is left for %s (%#llx, %#llx bytes)\n",
+			link->name, what, base, size);
+	if (!ret)
+		link_apertures_tell(link);
+	return ret;
+}
+
+/**
+ * link_window_reach() - which window leads to an address of the other side
+ * @link: the link
+ * @addr: in the DMA address space of the other side's NTB
+ * @size: bytes
+ * @mw: the window
+ * @offset: in it
+ *
+ * Context: process.
+ * Return: 0 or -ERANGE, and then a line in the log names the address.
+ */
+int link_window_reach(struct smartio_link *link, u64 addr, u64 size,
+		      unsigned int *mw, u64 *offset)
+{
+	int i, ret = -ERANGE;
+
+	spin_lock(&link->lock);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		struct link_aperture *aperture = &link->peer_own[i];
+
+		if (!link_within(aperture, addr, size))
+			continue;
+		*mw = aperture->mw;
+		*offset = addr - aperture->base;
+		ret = 0;
+		break;
+	}
+	spin_unlock(&link->lock);
+	if (ret)
+		dev_err_ratelimited(link->dma,
+				    "%s: no window leads to %#llx (%#llx bytes) of %s\n",
+				    link->name, addr, size, link->peer_name);
+	return ret;
+}
+
+/**
+ * link_window_phys() - where this host's CPUs find an address of the other side
+ * @link: the link
+ * @addr: in the DMA address space of the other side's NTB
+ * @size: bytes
+ * @phys: for ioremap()
+ *
+ * Context: process.
+ * Return: 0 or -ERANGE.
+ */
+int link_window_phys(struct smartio_link *link, u64 addr, u64 size,
+		     phys_addr_t *phys)
+{
+	unsigned int mw;
+	u64 offset;
+	int ret = link_window_reach(link, addr, size, &mw, &offset);
+
+	if (!ret)
+		*phys = link->window_phys[mw] + offset;
+	return ret;
+}
+
+/**
+ * link_map_device() - where a lent device finds an outgoing window
+ * @link: the link
+ * @lent: the device
+ * @mw: the window
+ * @dma: its first address
+ *
+ * It is mapped once, until link_unmap_device().
+ * Context: process, may sleep.
+ * Return: 0 or -EIO.
+ */
+int link_map_device(struct smartio_link *link, struct smartio_lent *lent,
+		    unsigned int mw, dma_addr_t *dma)
+{
+	struct device *dev = &lent->pdev->dev;
+	struct link_map *map;
+	int ret = 0;
+
+	mutex_lock(&link->maps_lock);
+	list_for_each_entry(map, &link->maps, entry) {
+		if (map->lent == lent && map->mw == mw) {
+			*dma = map->dma;
+			goto unlock;
+		}
+	}
+	ret = -ENOMEM;
+	map = kzalloc(sizeof(*map), GFP_KERNEL);
+	if (!map)
+		goto unlock;
+	map->dma = dma_map_resource(dev, link->window_phys[mw],
+				    link->window_size[mw], DMA_BIDIRECTIONAL, 0);
+	if (dma_mapping_error(dev, map->dma)) {
+		dev_err(dev, "window %u of %s can't be mapped for it\n", mw,
+			link->name);
+		kfree(map);
+		ret = -EIO;
+		goto unlock;
+	}
+	lend_get(lent);
+	map->lent = lent;
+	map->mw = mw;
+	list_add(&map->entry, &link->maps);
+	*dma = map->dma;
+	ret = 0;
+unlock:
+	mutex_unlock(&link->maps_lock);
+	return ret;
+}
+
+/**
+ * link_unmap_device() - end its mappings
+ * @link: the link
+ * @lent: the device, without sessions over the link; NULL: all
+ *
+ * Context: process, may sleep.
+ */
+void link_unmap_device(struct smartio_link *link, struct smartio_lent *lent)
+{
+	struct link_map *map, *next;
+
+	mutex_lock(&link->maps_lock);
+	list_for_each_entry_safe(map, next, &link->maps, entry) {
+		if (lent && map->lent != lent)
+			continue;
+		dma_unmap_resource(&map->lent->pdev->dev, map->dma,
+				   link->window_size[map->mw],
+				   DMA_BIDIRECTIONAL, 0);
+		list_del(&map->entry);
+		lend_put(map->lent);
+		kfree(map);
+	}
+	mutex_unlock(&link->maps_lock);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What two hosts say to each other over a link. All little endian, all fields
+ * aligned, all written by the other side: wire_check.c says what is acceptable.
+ * User space compiles both for tests.
+ *
+ * Three steps. Each side
+ *   1. tells the other, by scratchpads, its generation (a number that is new
+ *      with every attempt), the generation of the other that it has seen, and
+ *      where its bootstrap page is. A side that shows the other's generation
+ *      has ended everything that belonged to an earlier one: only then does
+ *      the other open its window.
+ *   2. posts a hello into the other's bootstrap page.
+ *   3. posts messages into the other's ring, and, into its bootstrap page, a
+ *      heartbeat and how far it has read its own ring.
+ * Nothing is ever read across the link.
+ */
+#ifndef _SMARTIO_WIRE_H
+#define _SMARTIO_WIRE_H
+
+#include <linux/types.h>
+
+#define WIRE_MAGIC	0x5349	/* "SI" */
+#define WIRE_VERSION	1
+#define WIRE_APERTURES	4
+#define WIRE_NAME_LEN	64
+#define WIRE_SERVICE_LEN 16
+#define WIRE_PCI_LEN	32
+#define WIRE_PAGE_SHIFT	12
+
+/* Scratchpads of the receiving side. */
+enum wire_spad {
+	WIRE_SPAD_MAGIC,	/* WIRE_MAGIC << 16 | version; 0: nobody */
+	WIRE_SPAD_GENERATION,	/* of the writer, never 0 */
+	WIRE_SPAD_ECHO,		/* the reader's generation, as the writer saw it */
+	WIRE_SPAD_BOOT,		/* page of its aperture 0 that is the bootstrap page */
+	WIRE_SPAD_FLAGS,	/* wire_flags | reason << 8 | memory window << 16 */
+	WIRE_SPADS
+};
+
+#define WIRE_OPEN	0x01	/* the writer's aperture 0 is open for the reader */
+
+#define WIRE_FLAGS(open, reason, mw) \
+	(((open) ? WIRE_OPEN : 0) | (u32)(reason) << 8 | (u32)(mw) << 16)
+#define WIRE_FLAGS_REASON(flags)	((flags) >> 8 & 0xff)
+#define WIRE_FLAGS_MW(flags)		((flags) >> 16 & 0xff)
+
+/* Why a side wants nothing to do with the other. */
+enum wire_reason {
+	WIRE_REASON_NONE,
+	WIRE_REASON_VERSION,
+	WIRE_REASON_FENCED,
+	WIRE_REASON_SAME_HOST,
+	WIRE_REASON_BAD_HELLO,
+	WIRE_REASONS
+};
+
+/**
+ * struct wire_aperture - memory that the sender has opened
+ * @mw: memory window, as the receiver numbers its outgoing ones
+ * @base: first address, in the DMA address space of the sender's NTB
+ * @size: bytes; 0: unused
+ */
+struct wire_aperture {
+	__le32 mw;
+	__le32 rsvd;
+	__le64 base;
+	__le64 size;
+};
+
+/**
+ * struct wire_hello - who the sender is, and where its ring is
+ * @magic: WIRE_MAGIC << 16 | version
+ * @generation: of the sender
+ * @echo: of the receiver
+ * @crc: crc32 (seed ~0) of the hello with this field and @valid 0
+ * @doorbell: bit to ring for messages
+ * @heartbeat_ms: how often it posts
+ * @ring: address of its ring, in its aperture 0
+ * @ring_slots: slots of WIRE_SLOT bytes
+ * @apertures: what it has opened
+ * @uuid: of the host
+ * @name: of the host, NUL-terminated
+ * @valid: the generation again; written last
+ */
+struct wire_hello {
+	__le32 magic;
+	__le32 generation;
+	__le32 echo;
+	__le32 crc;
+	__le32 doorbell;
+	__le32 heartbeat_ms;
+	__le64 ring;
+	__le32 ring_slots;
+	__le32 rsvd;
+	struct wire_aperture apertures[WIRE_APERTURES];
+	__u8 uuid[16];
+	char name[WIRE_NAME_LEN];
+	__le32 rsvd2;
+	__le32 valid;
+};
+
+/* A counter of the other side; @generation is the receiver's. One store. */
+union wire_count {
+	struct {
+		__le32 generation;
+		__le32 count;
+	};
+	__le64 word;
+};
+
+/* The bootstrap page, which the other side writes. */
+struct wire_boot {
+	struct wire_hello hello;
+	__u8 pad[1024 - sizeof(struct wire_hello)];
+	union wire_count heartbeat;
+	__u8 pad2[56];
+	union wire_count consumed;	/* slots, of the ring that we send to */
+	__u8 pad3[56];
+};
+
+#define WIRE_SLOT	64
+#define WIRE_RING_MIN	4096	/* slots: the largest message fits many times */
+#define WIRE_RING_MAX	(1U << 20)
+
+enum wire_type {
+	WIRE_PAD,		/* the rest of the ring is unused */
+	WIRE_REPLY,
+	WIRE_NOTIFY,
+	WIRE_DEVICE,		/* wire_device */
+	WIRE_DEVICE_GONE,
+	WIRE_DEVICE_END,	/* all have been named */
+	WIRE_ENDED,		/* a session; status: whether it is offered still */
+	WIRE_APERTURE,		/* wire_aperture[WIRE_APERTURES] */
+	/* from here on with a request number, and answered by WIRE_REPLY */
+	WIRE_OPEN_SESSION,	/* reply: wire_opened */
+	WIRE_CLOSE_SESSION,
+	WIRE_REVOKE,
+	WIRE_REQUEST,
+	WIRE_SEGMENT_ALLOC,	/* wire_range; reply: wire_segment */
+	WIRE_SEGMENT_FREE,	/* wire_range */
+	WIRE_MAP_BAR,		/* wire_range; reply: wire_segment */
+	WIRE_TYPES
+};
+
+#define WIRE_FIRST_REQUEST	WIRE_OPEN_SESSION
+
+/**
+ * struct wire_head - before each message, one slot
+ * @type: enum wire_type
+ * @length: bytes that follow, in the next slots
+ * @device: which of the lender's devices
+ * @request: number of the request; that of a reply is the same
+ * @session: which session
+ * @status: of a reply: 0 or a negative errno
+ * @timeout_ms: the sender of a request waits no longer
+ * @generation: of the receiver; with @sequence in one store, written last
+ * @sequence: of the message, from 1
+ */
+struct wire_head {
+	__le16 type;
+	__le16 rsvd;
+	__le32 length;
+	__le32 device;
+	__le32 request;
+	__le64 session;
+	__le32 status;
+	__le32 timeout_ms;
+	__u8 rsvd2[24];
+	__le32 generation;
+	__le32 sequence;
+};
+
+#define WIRE_OFFERED	1
+
+struct wire_device {
+	char service[WIRE_SERVICE_LEN];
+	char pci[WIRE_PCI_LEN];
+	__le32 flags;
+	__le32 rsvd;
+};
+
+struct wire_opened {
+	__le64 session;
+	__le64 dma_offset;
+};
+
+struct wire_range {
+	__le32 bar;
+	__le32 handle;
+	__le64 offset;
+	__le64 size;
+};
+
+struct wire_segment {
+	__le64 peer_addr;
+	__le64 device_addr;
+	__le32 handle;
+	__le32 rsvd;
+};
+
+/* What was checked, in this host's byte order. */
+struct wire_message {
+	u16 type;
+	u32 length;
+	u32 device;
+	u32 request;
+	u64 session;
+	s32 status;
+	u32 timeout_ms;
+};
+
+enum wire_reason wire_hello_check(const struct wire_hello *hello,
+				  u32 generation, u32 echo);
+u32 wire_hello_crc(const struct wire_hello *hello);
+bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,
+		       const u64 *window_sizes);
+int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
+		    u32 max_length, struct wire_message *message);
+bool wire_text_ok(const char *text, size_t size);
+bool wire_payload_ok(const struct wire_message *message, const void *payload);
+
+static inline u32 wire_slots(u32 length)
+{
+	return 1 + (length + WIRE_SLOT - 1) / WIRE_SLOT;
+}
+
+#endif /* _SMARTIO_WIRE_H */

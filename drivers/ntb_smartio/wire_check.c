@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is acceptable of what another host wrote. Pure functions on copies in
+ * this host's memory: nothing here can change under them. User space fuzzes
+ * this file.
+ */
+#include <linux/build_bug.h>
+#include <linux/crc32.h>
+#include <linux/errno.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+
+#include "wire.h"
+
+static_assert(sizeof(struct wire_aperture) == 24);
+static_assert(sizeof(struct wire_hello) == 224);
+static_assert(offsetof(struct wire_boot, heartbeat) == 1024);
+static_assert(offsetof(struct wire_boot, consumed) == 1088);
+static_assert(sizeof(struct wire_boot) <= 4096);
+static_assert(sizeof(struct wire_head) == WIRE_SLOT);
+static_assert(offsetof(struct wire_head, generation) == 56);
+
+/**
+ * wire_text_ok() - whether this is text of another host
+ * @text: printable ASCII, NUL-terminated, not empty
+ * @size: of the field
+ *
+ * Return: true if so.
+ */
+bool wire_text_ok(const char *text, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		if (!text[i])
+			return i > 0;
+		if (text[i] <= ' ' || text[i] > '~' || text[i] == '/')
+			return false;
+	}
+	return false;
+}
+
+/**
+ * wire_hello_crc() - the checksum of a hello
+ * @hello: the hello
+ *
+ * Return: what its crc field has to be.
+ */
+u32 wire_hello_crc(const struct wire_hello *hello)
+{
+	struct wire_hello copy = *hello;
+
+	copy.crc = 0;
+	copy.valid = 0;
+	return crc32_le(~0U, (const unsigned char *)&copy, sizeof(copy));
+}
+
+/**
+ * wire_hello_check() - whether a hello can be used
+ * @hello: a copy
+ * @generation: of the sender, by its scratchpads
+ * @echo: the receiver's own
+ *
+ * Return: WIRE_REASON_NONE; WIRE_REASONS: it is not there yet, or an old one;
+ * another reason: never.
+ */
+enum wire_reason wire_hello_check(const struct wire_hello *hello,
+				  u32 generation, u32 echo)
+{
+	u32 magic = le32_to_cpu(hello->magic), slots;
+
+	if (le32_to_cpu(hello->valid) != generation ||
+	    le32_to_cpu(hello->generation) != generation ||
+	    le32_to_cpu(hello->echo) != echo)
+		return WIRE_REASONS;
+	/* half of it old, half new: the rest is under way */
+	if (le32_to_cpu(hello->crc) != wire_hello_crc(hello))
+		return WIRE_REASONS;
+	if (magic >> 16 != WIRE_MAGIC || (magic & 0xffff) != WIRE_VERSION)
+		return WIRE_REASON_VERSION;
+	slots = le32_to_cpu(hello->ring_slots);
+	if (!wire_text_ok(hello->name, sizeof(hello->name)) ||
+	    slots < WIRE_RING_MIN || slots > WIRE_RING_MAX ||
+	    le64_to_cpu(hello->ring) % WIRE_SLOT ||
+	    le32_to_cpu(hello->doorbell) >= 64)
+		return WIRE_REASON_BAD_HELLO;
+	return WIRE_REASON_NONE;
+}
+
+/**
+ * wire_apertures_ok() - whether apertures fit the windows that lead there
+ * @apertures: WIRE_APERTURES of them
+ * @windows: how many outgoing windows there are
+ * @window_sizes: their sizes in bytes
+ *
+ * Return: true if so, and the first one is in use.
+ */
+bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,
+		       const u64 *window_sizes)
+{
+	u32 i, mw;
+
+	if (!apertures[0].size)
+		return false;
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		u64 base = le64_to_cpu(apertures[i].base);
+		u64 size = le64_to_cpu(apertures[i].size);
+
+		if (!size)
+			continue;
+		mw = le32_to_cpu(apertures[i].mw);
+		if (mw >= windows || size > window_sizes[mw] ||
+		    base + size < base)
+			return false;
+	}
+	return true;
+}
+
+/**
+ * wire_head_check() - whether a message header is sound
+ * @head: a copy; its generation and sequence are right
+ * @slots: of the ring
+ * @position: its slot
+ * @max_length: most bytes that may follow
+ * @message: filled in
+ *
+ * Return: slots that it takes, or -EBADMSG: the ring can't be read any further.
+ */
+int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
+		    u32 max_length, struct wire_message *message)
+{
+	u32 type = le16_to_cpu(head->type), length = le32_to_cpu(head->length);
+
+	if (position >= slots || type >= WIRE_TYPES)
+		return -EBADMSG;
+	if (type == WIRE_PAD) {
+		message->type = type;
+		return slots - position;
+	}
+	if (length > max_length || wire_slots(length) > slots - position)
+		return -EBADMSG;
+	message->type = type;
+	message->length = length;
+	message->device = le32_to_cpu(head->device);
+	message->request = le32_to_cpu(head->request);
+	message->session = le64_to_cpu(head->session);
+	message->status = (s32)le32_to_cpu(head->status);
+	message->timeout_ms = le32_to_cpu(head->timeout_ms);
+	return wire_slots(length);
+}
+
+/**
+ * wire_payload_ok() - whether what follows a header is what it has to be
+ * @message: the header
+ * @payload: message->length bytes, a copy
+ *
+ * Of replies and of what drivers say nothing is known here.
+ * Return: true if so.
+ */
+bool wire_payload_ok(const struct wire_message *message, const void *payload)
+{
+	const struct wire_device *device = payload;
+
+	switch (message->type) {
+	case WIRE_REPLY:
+		return message->status <= 0 && message->status >= -4095;
+	case WIRE_NOTIFY:
+		return true;
+	case WIRE_REQUEST:
+		return message->length > 0;
+	case WIRE_DEVICE:
+		return message->length == sizeof(*device) &&
+		       wire_text_ok(device->service, sizeof(device->service)) &&
+		       wire_text_ok(device->pci, sizeof(device->pci));
+	case WIRE_APERTURE:
+		return message->length ==
+		       WIRE_APERTURES * sizeof(struct wire_aperture);
+	case WIRE_SEGMENT_ALLOC:
+	case WIRE_SEGMENT_FREE:
+	case WIRE_MAP_BAR:
+		return message->length == sizeof(struct wire_range);
+	default:
+		return message->length == 0;
+	}
+}

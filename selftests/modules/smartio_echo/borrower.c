@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The borrower's half. Each way has a folder in debugfs, smartio_echo/WAY:
+ *
+ *   run     what to do: writing fails with the error that was seen
+ *             open, close
+ *             calls N       N calls of sizes up to the largest, answers checked
+ *             flood N       N calls from four threads at once
+ *             sleep MS LIMIT  a call that takes MS, with a deadline of LIMIT
+ *             notify N SIZE   N notifications, in order
+ *             store SIZE    the device stores in memory of this host
+ *             map SIZE      and in pages mapped by the DMA API
+ *             segment SIZE  the device reads what this host stored beside it
+ *             bar           registers are mapped and, once, read
+ *             irq           the device interrupts this host
+ *             fail ERROR    the lender answers with that error
+ *             call SIZE     one call of that size
+ *             suspend MS    the lender suspends the device for so long
+ *   state   session, events seen so far, last
+ */
+#include <linux/debugfs.h>
+#include <linux/dma-mapping.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "smartio_echo.h"
+
+#define ECHO_TIMEOUT_MS	10000
+
+struct echo_way {
+	struct smartio_device *sdev;
+	struct dentry *dir;
+	struct mutex lock;	/* one command at a time */
+	atomic_t lost;
+	atomic_t ready;
+	atomic_t notes;
+	atomic_t disorder;
+	atomic_t interrupts;
+	wait_queue_head_t wait;
+};
+
+static int echo_simple(struct echo_way *way, struct echo_request *request,
+		       u64 *value)
+{
+	size_t size = sizeof(*value);
+	int ret;
+
+	ret = smartio_call(way->sdev, request, sizeof(*request), value, &size,
+			   ECHO_TIMEOUT_MS);
+	if (!ret && size != sizeof(*value))
+		return -EPROTO;
+	return ret;
+}
+
+static int echo_call(struct echo_way *way, size_t size, u32 seed)
+{
+	size_t i, bytes, reply_size = SMARTIO_MESSAGE_MAX;
+	struct echo_request *request;
+	u8 *reply;
+	int ret = -ENOMEM;
+
+	size = max(size, sizeof(*request));
+	bytes = size - sizeof(*request);
+	request = kvzalloc(size, GFP_KERNEL);
+	reply = kvzalloc(SMARTIO_MESSAGE_MAX, GFP_KERNEL);
+	if (!request || !reply)
+		goto out;
+	request->op = ECHO_INVERT;
+	for (i = 0; i < bytes; i++)
+		request->data[i] = seed + i * 7;
+	ret = smartio_call(way->sdev, request, size, reply, &reply_size,
+			   ECHO_TIMEOUT_MS);
+	if (ret)
+		goto out;
+	if (reply_size != bytes)
+		ret = -EPROTO;
+	for (i = 0; i < bytes && !ret; i++)
+		if (reply[i] != (u8)~request->data[i])
+			ret = -EBADMSG;
+out:
+	kvfree(request);
+	kvfree(reply);
+	return ret;
+}
+
+static int echo_calls(struct echo_way *way, unsigned int count)
+{
+	static const size_t sizes[] = {
+		0, 33, 64, 127, 4096, 5000, 65536, SMARTIO_MESSAGE_MAX - 1,
+		SMARTIO_MESSAGE_MAX,
+	};
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < count && !ret; i++)
+		ret = echo_call(way, sizes[i % ARRAY_SIZE(sizes)], i);
+	return ret;
+}
+
+struct echo_flood {
+	struct echo_way *way;
+	unsigned int count;
+	int ret;
+	struct completion done;
+};
+
+static int echo_flood_thread(void *data)
+{
+	struct echo_flood *flood = data;
+
+	flood->ret = echo_calls(flood->way, flood->count);
+	complete(&flood->done);
+	return 0;
+}
+
+static int echo_flood(struct echo_way *way, unsigned int count)
+{
+	struct echo_flood floods[4];
+	struct task_struct *task;
+	int i, ret = 0;
+
+	for (i = 0; i < ARRAY_SIZE(floods); i++) {
+		floods[i].way = way;
+		floods[i].count = count;
+		floods[i].ret = 0;
+		init_completion(&floods[i].done);
+		task = kthread_run(echo_flood_thread, &floods[i], "echo/%d", i);
+		if (IS_ERR(task)) {
+			floods[i].ret = PTR_ERR(task);
+			complete(&floods[i].done);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(floods); i++) {
+		wait_for_completion(&floods[i].done);
+		if (floods[i].ret)
+			ret = floods[i].ret;
+	}
+	return ret;
+}
+
+static int echo_sleep(struct echo_way *way, unsigned int ms, unsigned int limit)
+{
+	struct echo_request request = { .op = ECHO_SLEEP, .a = ms };
+
+	return smartio_call(way->sdev, &request, sizeof(request), NULL, NULL,
+			    limit);
+}
+
+static int echo_notes(struct echo_way *way, unsigned int count, size_t size)
+{
+	struct echo_request *request;
+	int ret;
+
+	if (size > SMARTIO_MESSAGE_MAX - sizeof(*request))
+		return -EINVAL;
+	request = kvzalloc(sizeof(*request) + size, GFP_KERNEL);
+	if (!request)
+		return -ENOMEM;
+	request->op = ECHO_NOTIFY;
+	request->a = count;
+	atomic_set(&way->notes, 0);
+	ret = smartio_call(way->sdev, request, sizeof(*request) + size, NULL,
+			   NULL, ECHO_TIMEOUT_MS);
+	kvfree(request);
+	if (ret)
+		return ret;
+	if (!wait_event_timeout(way->wait, atomic_read(&way->notes) == count,
+				5 * HZ))
+		return -ETIME;
+	return atomic_read(&way->disorder) ? -EILSEQ : 0;
+}
+
+static int echo_store_at(struct echo_way *way, dma_addr_t addr, u8 *cpu,
+			 size_t size, struct sg_table *sgt)
+{
+	struct echo_request request = {
+		.op = ECHO_STORE, .a = addr, .size = size, .c = 0xa5,
+	};
+	struct device *dev = smartio_dma_device(way->sdev);
+	u64 value;
+	size_t i;
+	int ret;
+
+	ret = echo_simple(way, &request, &value);
+	if (ret)
+		return ret;
+	if (sgt)
+		dma_sync_sgtable_for_cpu(dev, sgt, DMA_FROM_DEVICE);
+	/* the reply came behind the stores, on the same path */
+	for (i = 0; i < size; i++)
+		if (READ_ONCE(cpu[i]) != 0xa5)
+			return -EBADMSG;
+	return 0;
+}
+
+static int echo_store(struct echo_way *way, size_t size)
+{
+	dma_addr_t addr;
+	u8 *cpu = smartio_dma_alloc(way->sdev, size, &addr, GFP_KERNEL);
+	int ret;
+
+	if (!cpu)
+		return -ENOMEM;
+	ret = echo_store_at(way, addr, cpu, size, NULL);
+	smartio_dma_free(way->sdev, size, cpu, addr);
+	return ret;
+}
+
+static int echo_map(struct echo_way *way, size_t size)
+{
+	struct device *dev = smartio_dma_device(way->sdev);
+	struct sg_table sgt;
+	struct page *page;
+	unsigned int order = get_order(size);
+	int ret = -ENOMEM;
+
+	if (!smartio_dma_scattered(way->sdev))
+		return -EOPNOTSUPP;
+	page = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP, order);
+	if (!page)
+		return ret;
+	ret = sg_alloc_table_from_pages(&sgt, &page, 1, 0, PAGE_SIZE,
+					GFP_KERNEL);
+	if (ret)
+		goto free;
+	ret = dma_map_sgtable(dev, &sgt, DMA_FROM_DEVICE, 0);
+	if (ret)
+		goto free_table;
+	ret = echo_store_at(way, sg_dma_address(sgt.sgl), page_address(page),
+			    min_t(size_t, size, PAGE_SIZE), &sgt);
+	dma_unmap_sgtable(dev, &sgt, DMA_FROM_DEVICE, 0);
+free_table:
+	sg_free_table(&sgt);
+free:
+	__free_pages(page, order);
+	return ret;
+}
+
+static int echo_segment(struct echo_way *way, size_t size)
+{
+	struct echo_request request = { .op = ECHO_SUM, .size = size };
+	struct smartio_segment segment;
+	u64 sum = 0, seen = 0;
+	u32 *pattern;
+	size_t i;
+	int ret;
+
+	size = round_up(size, 4);
+	request.size = size;
+	pattern = kvmalloc(size, GFP_KERNEL);
+	if (!pattern)
+		return -ENOMEM;
+	for (i = 0; i < size / 4; i++)
+		pattern[i] = i * 2654435761U;
+	for (i = 0; i < size; i++)
+		sum += ((u8 *)pattern)[i];
+	ret = smartio_segment_alloc(way->sdev, size, SMARTIO_DEVICE_READS,
+				    &segment);
+	if (ret)
+		goto free;
+	if (segment.io)
+		memcpy_toio(segment.io, pattern, size);
+	else
+		memcpy(segment.cpu, pattern, size);
+	wmb();	/* out of the write-combining buffers */
+	request.a = segment.handle;
+	ret = echo_simple(way, &request, &seen);
+	if (!ret && seen != sum)
+		ret = -EBADMSG;
+	request.size = segment.size + 1;
+	if (!ret && echo_simple(way, &request, &seen) != -ERANGE)
+		ret = -EPROTO;
+	smartio_segment_free(way->sdev, &segment);
+free:
+	kvfree(pattern);
+	return ret;
+}
+
+static int echo_bar(struct echo_way *way)
+{
+	void __iomem *io, *other;
+	u32 first;
+
+	io = smartio_map_bar(way->sdev, 0, 0, ECHO_BAR_SIZE, false);
+	if (IS_ERR((__force void *)io))
+		return PTR_ERR((__force void *)io);
+	first = readl(io);
+	smartio_unmap_bar(way->sdev, io);
+	other = smartio_map_bar(way->sdev, 0, ECHO_BAR_SIZE, ECHO_BAR_SIZE,
+				false);
+	if (PTR_ERR((__force void *)other) != -EACCES)
+		return -EPROTO;
+	return first == ~0U ? -EIO : 0;
+}
+
+static irqreturn_t echo_interrupt(int virq, void *context)
+{
+	struct echo_way *way = context;
+
+	atomic_inc(&way->interrupts);
+	wake_up(&way->wait);
+	return IRQ_HANDLED;
+}
+
+static int echo_irq(struct echo_way *way)
+{
+	struct echo_request request = { .op = ECHO_SET_IRQ };
+	struct smartio_irq irq;
+	u64 vector = 0, unused;
+	int ret, i;
+
+	ret = smartio_irq_alloc(way->sdev, cpumask_of(0), echo_interrupt,
+				"smartio_echo", way, &irq);
+	if (ret)
+		return ret;
+	request.a = irq.addr;
+	request.c = irq.data;
+	ret = echo_simple(way, &request, &vector);
+	if (ret)
+		goto free;
+	for (i = 0; i < 10 && !ret && !way->sdev->local; i++) {
+		atomic_set(&way->interrupts, 0);
+		request.op = ECHO_RAISE;
+		request.a = vector;
+		ret = echo_simple(way, &request, &unused);
+		if (!ret && !wait_event_timeout(way->wait,
+						atomic_read(&way->interrupts),
+						2 * HZ))
+			ret = -ETIME;
+	}
+	request.op = ECHO_CLEAR_IRQ;
+	request.a = vector;
+	echo_simple(way, &request, &unused);
+free:
+	smartio_irq_free(way->sdev, &irq);
+	return ret;
+}
+
+static int echo_one(struct echo_way *way, enum echo_op op, u64 a)
+{
+	struct echo_request request = { .op = op, .a = a };
+	u64 value;
+
+	return echo_simple(way, &request, &value);
+}
+
+static int echo_run(struct echo_way *way, const char *line)
+{
+	unsigned int a = 0, b = 0;
+	char word[16] = "";
+
+	sscanf(line, "%15s %u %u", word, &a, &b);
+	if (!strcmp(word, "open"))
+		return smartio_open(way->sdev);
+	if (!strcmp(word, "close")) {
+		smartio_close(way->sdev);
+		return 0;
+	}
+	if (!strcmp(word, "call"))
+		return echo_call(way, a, 1);
+	if (!strcmp(word, "calls"))
+		return echo_calls(way, a);
+	if (!strcmp(word, "flood"))
+		return echo_flood(way, a);
+	if (!strcmp(word, "sleep"))
+		return echo_sleep(way, a, b);
+	if (!strcmp(word, "notify"))
+		return echo_notes(way, a, b);
+	if (!strcmp(word, "store"))
+		return echo_store(way, a);
+	if (!strcmp(word, "map"))
+		return echo_map(way, a);
+	if (!strcmp(word, "segment"))
+		return echo_segment(way, a);
+	if (!strcmp(word, "bar"))
+		return echo_bar(way);
+	if (!strcmp(word, "irq"))
+		return echo_irq(way);
+	if (!strcmp(word, "fail"))
+		return echo_one(way, ECHO_FAIL, a);
+	if (!strcmp(word, "suspend"))
+		return echo_one(way, ECHO_SUSPEND, a);
+	return -EINVAL;
+}
+
+static ssize_t echo_run_write(struct file *file, const char __user *from,
+			      size_t count, loff_t *pos)
+{
+	struct echo_way *way = file->private_data;
+	char line[64] = "";
+	int ret;
+
+	if (count >= sizeof(line))
+		return -EINVAL;
+	if (copy_from_user(line, from, count))
+		return -EFAULT;
+	mutex_lock(&way->lock);
+	ret = echo_run(way, line);
+	mutex_unlock(&way->lock);
+	return ret ? ret : count;
+}
+
+static const struct file_operations echo_run_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = echo_run_write,
+};
+
+static int echo_state_show(struct seq_file *s, void *unused)
+{
+	struct echo_way *way = s->private;
+
+	seq_printf(s, "session=%#llx up=%d lost=%d ready=%d scattered=%d\n",
+		   smartio_session_id(way->sdev), smartio_link_up(way->sdev),
+		   atomic_read(&way->lost), atomic_read(&way->ready),
+		   smartio_dma_scattered(way->sdev));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(echo_state);
+
+static int echo_borrower_probe(struct smartio_device *sdev)
+{
+	struct echo_way *way = kzalloc(sizeof(*way), GFP_KERNEL);
+
+	if (!way)
+		return -ENOMEM;
+	way->sdev = sdev;
+	mutex_init(&way->lock);
+	init_waitqueue_head(&way->wait);
+	dev_set_drvdata(&sdev->dev, way);
+	way->dir = debugfs_create_dir(dev_name(&sdev->dev), echo_root);
+	debugfs_create_file("run", 0200, way->dir, way, &echo_run_fops);
+	debugfs_create_file("state", 0400, way->dir, way, &echo_state_fops);
+	return 0;
+}
+
+static void echo_borrower_remove(struct smartio_device *sdev)
+{
+	struct echo_way *way = dev_get_drvdata(&sdev->dev);
+
+	debugfs_remove_recursive(way->dir);
+	smartio_close(sdev);
+	kfree(way);
+}
+
+static void echo_borrower_event(struct smartio_device *sdev,
+				enum smartio_event event)
+{
+	struct echo_way *way = dev_get_drvdata(&sdev->dev);
+
+	atomic_inc(event == SMARTIO_LOST ? &way->lost : &way->ready);
+	if (event == SMARTIO_LOST && smartio_session_id(sdev))
+		dev_err(&sdev->dev, "lost, with a session open\n");
+}
+
+static void echo_borrower_notify(struct smartio_device *sdev,
+				 const void *message, size_t size)
+{
+	struct echo_way *way = dev_get_drvdata(&sdev->dev);
+	u64 number;
+
+	if (size < sizeof(number))
+		return;
+	memcpy(&number, message, sizeof(number));
+	if (number != atomic_read(&way->notes))
+		atomic_inc(&way->disorder);
+	atomic_inc(&way->notes);
+	wake_up(&way->wait);
+}
+
+static struct smartio_driver echo_driver = {
+	.driver = {
+		.name = "smartio_echo",
+		.owner = THIS_MODULE,
+	},
+	.service = ECHO_SERVICE,
+	.probe = echo_borrower_probe,
+	.remove = echo_borrower_remove,
+	.event = echo_borrower_event,
+	.notify = echo_borrower_notify,
+};
+
+int __init echo_borrower_init(void)
+{
+	return smartio_register_driver(&echo_driver);
+}
+
+void echo_borrower_exit(void)
+{
+	smartio_unregister_driver(&echo_driver);
+}
