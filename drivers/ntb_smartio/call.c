@@ -79,6 +79,7 @@ int link_call(struct smartio_link *link, const struct wire_message *message,
 	}
 	sent.request = id;
 	sent.timeout_ms = timeout_ms;
+	sent.reply_max = min_t(size_t, *reply_size, SMARTIO_MESSAGE_MAX);
 	ret = link_send(link, generation, &sent, payload);
 	if (!ret && !wait_for_completion_timeout(&pending->done,
 						 msecs_to_jiffies(timeout_ms)))
@@ -106,7 +107,7 @@ static void link_pending_answer(struct link_pending *pending, int status,
 	pending->status = status;
 	pending->payload = payload;
 	pending->size = size;
-	complete(&pending->done);
+	complete_all(&pending->done);
 	kref_put(&pending->ref, link_pending_release);
 }
 
@@ -169,9 +170,10 @@ static void link_job_reply(struct smartio_link *link, u32 generation,
 static void link_job_work(struct work_struct *work)
 {
 	struct link_job *job = container_of(work, struct link_job, work);
-	size_t size = job->message.type == WIRE_REQUEST ? SMARTIO_MESSAGE_MAX :
-							  PAGE_SIZE;
-	void *reply = kvzalloc(size, GFP_NOIO);
+	size_t size = min_t(size_t, job->message.reply_max,
+			    SMARTIO_MESSAGE_MAX);
+	/* The replies of this module itself are small. */
+	void *reply = kvzalloc(max(size, PAGE_SIZE), GFP_NOIO);
 	int status = -ENOMEM;
 
 	if (job->busy)

@@ -379,8 +379,8 @@ static int remote_session_inside(struct lend_session *session,
  * @generation: in which it asked
  * @message: the header, checked
  * @payload: checked
- * @reply: zeroed; a page, or SMARTIO_MESSAGE_MAX bytes for a WIRE_REQUEST
- * @reply_size: room for the reply; then its size
+ * @reply: zeroed; at least a page
+ * @reply_size: room for the reply of a WIRE_REQUEST; then its size
  *
  * Context: process, may sleep; many at once.
  * Return: the reply's status.

@@ -199,6 +199,7 @@ static int link_tx_post(struct smartio_link *link, u32 generation,
 		.session = cpu_to_le64(message->session),
 		.status = cpu_to_le32(message->status),
 		.timeout_ms = cpu_to_le32(message->timeout_ms),
+		.reply_max = cpu_to_le32(message->reply_max),
 	};
 	u32 slots = wire_slots(message->length), rest;
 	struct wire_head pad = { .type = cpu_to_le16(WIRE_PAD) };

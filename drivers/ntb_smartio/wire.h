@@ -154,6 +154,7 @@ enum wire_type {
  * @session: which session
  * @status: of a reply: 0 or a negative errno
  * @timeout_ms: the sender of a request waits no longer
+ * @reply_max: of a request: bytes of a reply that it has room for
  * @generation: of the receiver; with @sequence in one store, written last
  * @sequence: of the message, from 1
  */
@@ -166,7 +167,8 @@ struct wire_head {
 	__le64 session;
 	__le32 status;
 	__le32 timeout_ms;
-	__u8 rsvd2[24];
+	__le32 reply_max;
+	__u8 rsvd2[20];
 	__le32 generation;
 	__le32 sequence;
 };
@@ -208,6 +210,7 @@ struct wire_message {
 	u64 session;
 	s32 status;
 	u32 timeout_ms;
+	u32 reply_max;
 };
 
 enum wire_reason wire_hello_check(const struct wire_hello *hello,

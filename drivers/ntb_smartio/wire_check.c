@@ -146,6 +146,7 @@ int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
 	message->session = le64_to_cpu(head->session);
 	message->status = (s32)le32_to_cpu(head->status);
 	message->timeout_ms = le32_to_cpu(head->timeout_ms);
+	message->reply_max = le32_to_cpu(head->reply_max);
 	return wire_slots(length);
 }
 
