@@ -6,6 +6,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 pci=$(sh_on lender 'basename "$(dirname "$(grep -l 0x010802 /sys/bus/pci/devices/*/class)")"' || true)
 [ -n "$pci" ] || fail "the lender has no drive"
 
+# What a client says of its end.
+log_may lender 'nvme nvme[0-9]+: path lost \('
+
 # The manager has the drive, whoever had it before; nothing goes wrong on it.
 manage_drive() {
 	fabric drive drive0 unfault all > /dev/null
