@@ -20,7 +20,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help demo setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-long check-debug fuzz \
-	fuzz-quick build-fuzz bench-fabric lint clean distclean
+	fuzz-quick build-fuzz bench-fabric bench-share lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
 
@@ -92,6 +92,10 @@ build-fuzz: ready ## the fuzzers, in build/check/fuzz/bin
 bench-fabric: build guest-overlay ## the fabric's figures beside what they are meant to be
 	@$(tree) $(ninja) -C $(programs) vfio_user_bench ntb_bench nvme_controller_bench
 	@$(tree) scripts/bench-fabric
+
+bench-share: build guest-overlay ## a borrowed drive beside a drive of one's own (BENCH_S: seconds a measurement, 30)
+	@$(tree) $(ninja) -C $(programs) smartio-bench-share
+	@scripts/bench-share
 
 lint: ready ## clang-format, shellcheck, checkpatch, sparse
 	@$(tree) scripts/lint
