@@ -196,7 +196,7 @@ static int mgr_abort(struct mgr_session *session,
 		return -EBUSY;
 	}
 	cmd.abort.opcode = nvme_admin_abort_cmd;
-	cmd.abort.cid = cpu_to_le16(request->cid);
+	cmd.abort.cid = (__force __u16)cpu_to_le16(request->cid);
 	cmd.abort.sqid = cpu_to_le16(request->qid);
 	ret = mgr_sync(m, &cmd, NULL, NULL, 0, MGR_DELETE_TIMEOUT_S);
 	atomic_inc(&m->ctrl.abort_limit);
