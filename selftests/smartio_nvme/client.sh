@@ -52,11 +52,12 @@ stat_above() { [ "$(stat "$1")" -gt "$2" ]; }
 state_is() { [ "$(on lender cat "/sys/class/nvme/$ctrl/smartio/path_state")" = "$1" ]; }
 live() { [ "$(on lender cat "/sys/class/nvme/$ctrl/state")" = live ] && state_is up; }
 counter() { fabric drive "$drive" counters | jq -r --arg name "$1" '.[$name] // .commands[$name] // .admin_commands[$name] // 0'; }
-slow() { fabric drive "$drive" fault delay "${1:-200}" any > /dev/null; }
+slow() { fabric drive "$drive" fault delay any "${1:-200}ms" > /dev/null; }
 fast() { fabric drive "$drive" unfault all > /dev/null; fabric drive "$drive" release all > /dev/null; }
 
 # What losses that a test asks for make kernels say.
 log_may_lose() {
+	log_may lender 'nvme_ns_head_submit_bio: [0-9]+ callbacks suppressed'
 	log_may lender 'nvme nvme[0-9]+: path lost \(.*\), [0-9]+ requests held$'
 	log_may lender 'block nvme[0-9]+n[0-9]+: no usable path - requeuing I/O$'
 	log_may lender 'nvme nvme[0-9]+: resetting controller$'
@@ -100,4 +101,10 @@ stop_load() {
 	until_true 180 "the load to end" load_ended
 	! on lender test -e /run/load.failed || fail "the load: expected no I/O error and every block as written, saw: $(on lender cat /run/load.out)"
 	say "verified runs of fio: $(on lender cat /run/load.rounds)"
+}
+# when_busy COMMAND…: runs it on the lender as soon as requests of the load are under way: something to hold at a loss.
+when_busy() {
+	sh_on lender 'd=$(basename $1); shift
+		for ((i = 0; i < 3000; i++)); do read -r r w < /sys/block/$d/inflight; [ $((r + w)) -lt 8 ] || exec "$@"; sleep 0.02; done
+		exit 1' "$dev" "$@" || fail "when busy: $*"
 }
