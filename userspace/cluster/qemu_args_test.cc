@@ -41,6 +41,17 @@ constexpr const char* kSerial = "virtio-serial-pci,bus=pcie.0,addr=0x4";
 constexpr const char* kAgent = "virtserialport,chardev=qga,name=org.qemu.guest_agent.0";
 constexpr const char* kData = "virtserialport,chardev=data,name=org.smartio.data";
 
+TEST(QemuArguments, AHostsUuidIsItsOwnAndStays) {
+  const auto pair = ours("pair");
+  const auto star = ours("star");
+  const std::string lender = uuid_of(pair, "lender");
+  EXPECT_THAT(lender, ::testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
+  EXPECT_EQ(lender, uuid_of(ours("pair"), "lender"));
+  EXPECT_NE(lender, uuid_of(pair, "borrower"));
+  EXPECT_NE(lender, uuid_of(star, "lender"));
+  EXPECT_THAT(values(arguments(pair, 0), "-uuid"), ElementsAre(lender));
+}
+
 TEST(QemuArguments, OfTheLenderOfAPair) {
   const auto words = arguments(ours("pair"), 0);
   EXPECT_EQ(words[0], "qemu-system-x86_64");
