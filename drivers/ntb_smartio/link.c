@@ -182,8 +182,10 @@ static void link_down(struct smartio_link *link, const char *why)
 		spin_lock(&link->lock);
 		link->losses++;
 		spin_unlock(&link->lock);
-		dev_warn(link->dma, "%s: link to %s is down: %s\n", link->name,
-			 link->peer_name, why);
+		/* what this host does itself is no reason to worry */
+		dev_printk(link->removed ? KERN_INFO : KERN_WARNING, link->dma,
+			   "%s: link to %s is down: %s\n", link->name,
+			   link->peer_name, why);
 	}
 	link_calls_fail(link);
 	link_ring_leave(link);
