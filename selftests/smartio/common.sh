@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What the tests of ntb_smartio share: smartio_echo on the lender's drive, and the borrower's way to it.
+# shellcheck source=selftests/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+# the host that is cleaned up first leaves the other alone
+log_may borrower 'link to lender is down: the other side left'
+log_may lender 'link to borrower is down: the other side left'
+
+debug=/sys/kernel/debug/smartio_echo
+
+# the modules on one host
+load() {
+	sh_on "$1" 'mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+		modprobe ntb_hw_amd
+		modprobe smartio_echo'
+}
+
+# lend HOST: its drive becomes an echo
+lend() {
+	sh_on "$1" 'd=$(grep -l 0x010802 /sys/bus/pci/devices/*/class | cut -d/ -f6)
+		if [ -e "/sys/bus/pci/devices/$d/driver" ]; then
+			[ "$(basename "$(readlink "/sys/bus/pci/devices/$d/driver")")" = smartio_echo ] && exit 0
+			echo "$d" > "/sys/bus/pci/devices/$d/driver/unbind"
+		fi
+		echo smartio_echo > "/sys/bus/pci/devices/$d/driver_override"
+		echo "$d" > /sys/bus/pci/drivers_probe'
+}
+
+# everything unloaded again, the drive without a driver
+cleanup_smartio() {
+	local host
+	for host in $(hosts); do
+		sh_on "$host" 'rmmod smartio_echo ntb_smartio ntb_hw_amd ntb 2>/dev/null || true
+			for d in $(grep -l 0x010802 /sys/bus/pci/devices/*/class | cut -d/ -f6); do
+				echo > "/sys/bus/pci/devices/$d/driver_override"
+			done' || true
+	done
+}
+
+start_echo() {
+	load lender
+	lend lender
+	load borrower
+	up lender
+	up borrower
+	until_true 10 "the borrower sees the device" way_is ready
+}
+
+# up HOST: waits until its link is up
+up() { until_true 15 "link of $1 up" sh_on "$1" 'grep -qx up /sys/class/smartio_link/ntb0/state'; }
+not_up() { until_true 5 "link of $1 down" sh_on "$1" '! grep -qx up /sys/class/smartio_link/ntb0/state'; }
+link() { on "$1" cat "/sys/class/smartio_link/ntb0/$2"; }
+
+# way_is STATE: of the borrower's way over the link
+way_is() { sh_on borrower 'grep -qx "$1" /sys/bus/smartio/devices/*-ntb0/state' "$1"; }
+
+# echo_run HOST LINK WORDS…: one command of smartio_echo
+echo_run() {
+	local host=$1 way=$2
+	shift 2
+	sh_on "$host" 'way=$1; shift; echo "$*" > "$(echo /sys/kernel/debug/smartio_echo/*-"$way")"/run' "$way" "$@"
+}
+run() { echo_run borrower ntb0 "$@"; }
+# the counters of the lender's half: field NAME
+sessions() { on lender cat $debug/lender | tr ' ' '\n' | sed -n "s/^$1=//p"; }
