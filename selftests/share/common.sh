@@ -27,11 +27,11 @@ load_links() {
 		done
 		modprobe ntb_hw_amd; modprobe ntb_smartio'
 }
-links_up() { sh_on "$1" 'grep -qsx up /sys/class/smartio_link/*/state && ! grep -qsvx up /sys/class/smartio_link/*/state'; }
+links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
 
 # lend [NAME=VALUE…]: with these parameters of the manager.
 lend() {
-	sh_on lender '[ $# = 0 ] || [ -d /sys/module/smartio_nvme_mgr ] || modprobe smartio_nvme_mgr "$@"' lender "$@"
+	sh_on lender '[ $# = 0 ] || [ -d /sys/module/smartio_nvme_mgr ] || modprobe smartio_nvme_mgr "$@"' "$@"
 	on lender smartioctl lend "$drive_pci" > /dev/null || fail "smartioctl lend $drive_pci failed"
 }
 unlend() {
