@@ -345,19 +345,29 @@ static unsigned int link_join(struct smartio_link *link, bool cable,
 	return LINK_JOIN_MS;
 }
 
+static bool link_cable(struct smartio_link *link)
+{
+	return ntb_link_is_up(link->ntb, NULL, NULL) == 1;
+}
+
 /*
  * Why a link that is up has to go down, or NULL. Silence counts only while
  * this host itself ran: a host that was stopped must not blame the other.
+ *
+ * A heartbeat is proof of a cable. The driver is only asked when there is
+ * none, or something happened: ntb_hw_amd reads a register of the other side
+ * for it, a round trip for which a CPU stands still.
  */
-static const char *link_trouble(struct smartio_link *link, bool cable,
+static const char *link_trouble(struct smartio_link *link,
 				const struct link_spads *peer,
 				unsigned int elapsed_ms)
 {
 	union wire_count count = {
 		.word = READ_ONCE(link->boot->heartbeat.word),
 	};
+	bool event = xchg(&link->event, false);
 
-	if (!cable)
+	if (event && !link_cable(link))
 		return "no cable";
 	if (peer->version != WIRE_VERSION ||
 	    peer->generation != link->peer_generation)
@@ -373,6 +383,8 @@ static const char *link_trouble(struct smartio_link *link, bool cable,
 		return NULL;
 	}
 	link->silent_ms += min(elapsed_ms, 2 * smartio_heartbeat_ms);
+	if (link->silent_ms > 2 * smartio_heartbeat_ms && !link_cable(link))
+		return "no cable";
 	if (link->silent_ms > smartio_heartbeat_timeout_ms)
 		return "no heartbeat";
 	return NULL;
@@ -380,7 +392,6 @@ static const char *link_trouble(struct smartio_link *link, bool cable,
 
 static unsigned int link_step(struct smartio_link *link)
 {
-	bool cable = ntb_link_is_up(link->ntb, NULL, NULL) == 1;
 	ktime_t now = ktime_get();
 	unsigned int elapsed_ms = clamp(ktime_ms_delta(now, link->last_tick),
 					0LL, 1000000LL);
@@ -392,7 +403,7 @@ static unsigned int link_step(struct smartio_link *link)
 	why = xchg(&link->restart, NULL);
 	if (link->state == LINK_UP) {
 		if (!why)
-			why = link_trouble(link, cable, &peer, elapsed_ms);
+			why = link_trouble(link, &peer, elapsed_ms);
 		if (!why) {
 			link->heartbeat++;
 			writeq((u64)link->heartbeat << 32 |
@@ -405,7 +416,7 @@ static unsigned int link_step(struct smartio_link *link)
 	}
 	if (why && (link->state == LINK_UP || link->open))
 		link_down(link, why);
-	return link_join(link, cable, &peer);
+	return link_join(link, link_cable(link), &peer);
 }
 
 static void link_tick(struct work_struct *work)
@@ -425,6 +436,7 @@ static void link_event(void *context)
 {
 	struct smartio_link *link = context;
 
+	WRITE_ONCE(link->event, true);
 	if (!READ_ONCE(link->removed))
 		mod_delayed_work(link->wq, &link->tick, 0);
 }

@@ -110,8 +110,9 @@ directions() {
 
 # ---- verified load ----
 
-# Each host has 128 MiB of the disk to itself.
-region() { local n=0 host; for host in "${all[@]}"; do [ "$host" != "$1" ] || { echo $((n * 128)); return; }; n=$((n + 1)); done; fail "no host $1"; }
+# Each host has a part of the disk to itself, this many MiB; region HOST: where it begins.
+region_mib=128
+region() { local n=0 host; for host in "${all[@]}"; do [ "$host" != "$1" ] || { echo $((n * region_mib)); return; }; n=$((n + 1)); done; fail "no host $1"; }
 
 # start_load HOST: fio runs of a few seconds, each with another seed, until stop_load lets the present one end. A block
 # that is not as it was written ends it, and so does any I/O error.
