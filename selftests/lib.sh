@@ -52,7 +52,7 @@ until_true() {
 }
 
 # What a kernel says of an emulated CPU that had to wait for the machine's own.
-slowness='hrtimer: interrupt took [0-9]+ ns'
+slowness='hrtimer: interrupt took [0-9]+ ns|hpet: Lost [0-9]+ RTC interrupts'
 
 # log_may HOST REGEX: this test provokes such kernel messages (level warning or worse) on HOST.
 log_may() { allowed_log+=("$1=$2"); }

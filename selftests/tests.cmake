@@ -6,6 +6,7 @@ set(NTB ntb/link ntb/pingpong ntb/silent ntb/perf ntb/netdev ntb/kselftest ntb/k
 set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/removed-ntb)
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped
   p2p/pulled-cable p2p/reload)
+set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/killed-host)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
 # On the debug kernel (make check-debug) only what judges our own modules runs, and it looks for leaks at the end.
@@ -18,4 +19,4 @@ on_cluster(noiommu pair-noiommu ${NVME} ${NTB} ${FAULTS})
 on_cluster(iommu pair-iommu ${NVME} ${NTB} ${FAULTS})
 on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL})
 on_cluster(star star ${P2P} cluster/tool cluster/side-by-side cluster/instructions)
-on_cluster(manager pair smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table)
+on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table)

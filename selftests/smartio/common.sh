@@ -5,8 +5,8 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 # the host that is cleaned up first leaves the other alone
-log_may borrower 'link to lender is down: the other side left'
-log_may lender 'link to borrower is down: the other side left'
+log_may borrower 'link to lender is down: (the other side left|no cable)'
+log_may lender 'link to borrower is down: (the other side left|no cable)'
 
 debug=/sys/kernel/debug/smartio_echo
 
