@@ -117,6 +117,7 @@ int link_hello_post(struct smartio_link *link, const struct link_spads *spads)
 		.echo = cpu_to_le32(spads->generation),
 		.doorbell = cpu_to_le32(link->db_message),
 		.heartbeat_ms = cpu_to_le32(smartio_heartbeat_ms),
+		.incarnation = cpu_to_le32(smartio_incarnation),
 		.ring = cpu_to_le64(link->rx.dma),
 		.ring_slots = cpu_to_le32(LINK_RING_SLOTS),
 		.valid = cpu_to_le32(link->generation),

@@ -55,6 +55,7 @@ void smartio_hosts_exit(void);
 /* ---- main.c ---- */
 
 /* Requests of borrowers run here, many at once. */
+extern u32 smartio_incarnation;
 extern struct workqueue_struct *smartio_request_wq;
 /* Sessions end here, when several do at once. */
 extern struct workqueue_struct *smartio_end_wq;

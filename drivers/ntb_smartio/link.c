@@ -163,6 +163,9 @@ static void link_set_state(struct smartio_link *link, enum link_state state,
 			link->known ? link->peer_name : "", reason);
 }
 
+/* The other side took its scratchpads back: its module or its NTB's driver goes. */
+static const char link_left[] = "the other side left";
+
 /*
  * The end of an attempt. The window is shut before anything else, and all that
  * belonged to the attempt is over when this returns: only then may the other
@@ -182,8 +185,9 @@ static void link_down(struct smartio_link *link, const char *why)
 		spin_lock(&link->lock);
 		link->losses++;
 		spin_unlock(&link->lock);
-		/* what this host does itself is no reason to worry */
-		dev_printk(link->removed ? KERN_INFO : KERN_WARNING, link->dma,
+		/* what somebody wanted is no reason to worry */
+		dev_printk(link->removed || why == link_left ?
+			   KERN_INFO : KERN_WARNING, link->dma,
 			   "%s: link to %s is down: %s\n", link->name,
 			   link->peer_name, why);
 	}
@@ -256,6 +260,7 @@ static void link_up(struct smartio_link *link, const struct wire_hello *hello)
 	link->known = true;
 	uuid_copy(&link->peer, &peer);
 	strscpy(link->peer_name, hello->name);
+	link->peer_incarnation = le32_to_cpu(hello->incarnation);
 	for (i = 0; i < WIRE_APERTURES; i++) {
 		link->peer_own[i].mw = le32_to_cpu(hello->apertures[i].mw);
 		link->peer_own[i].base = le64_to_cpu(hello->apertures[i].base);
@@ -369,9 +374,11 @@ static const char *link_trouble(struct smartio_link *link,
 
 	if (event && !link_cable(link))
 		return "no cable";
+	if (!peer->version)
+		return link_left;
 	if (peer->version != WIRE_VERSION ||
 	    peer->generation != link->peer_generation)
-		return "the other side left";
+		return "the other side began anew";
 	if (WIRE_FLAGS_REASON(peer->flags))
 		return "refused by the other side";
 	if (smartio_host_fenced(&link->peer))

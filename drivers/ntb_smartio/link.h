@@ -76,6 +76,7 @@ struct link_counters {
  * @state: see above; changed by the tick, under @window_lock too
  * @generation: of this side, new with every attempt, not 0
  * @peer_generation: of the other side, 0: not known
+ * @peer_incarnation: of its module, since it was up for the last time
  * @peer: who it is, since it was up for the first time
  * @peer_name: its name
  * @known: whether @peer is valid
@@ -132,6 +133,7 @@ struct smartio_link {
 	enum link_state state;
 	u32 generation;
 	u32 peer_generation;
+	u32 peer_incarnation;
 	uuid_t peer;
 	char peer_name[SMARTIO_NAME_LEN];
 	bool known;

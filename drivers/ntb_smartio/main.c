@@ -6,12 +6,14 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
+#include <linux/random.h>
 
 #include "link.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
+u32 smartio_incarnation;
 struct workqueue_struct *smartio_request_wq;
 struct workqueue_struct *smartio_end_wq;
 
@@ -19,6 +21,7 @@ static int __init smartio_init(void)
 {
 	int ret = -ENOMEM;
 
+	smartio_incarnation = get_random_u32();
 	smartio_request_wq = alloc_workqueue("smartio_request",
 					     WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!smartio_request_wq)

@@ -30,6 +30,7 @@ struct remote {
 	struct smartio_link *link;
 	struct smartio_way *way;
 	u32 device;
+	u32 incarnation;	/* of the lender that named it */
 	bool named;
 };
 
@@ -322,6 +323,7 @@ static void remote_add(struct smartio_link *link,
 	remote->link = link;
 	remote->way = way;
 	remote->device = news->id;
+	remote->incarnation = READ_ONCE(link->peer_incarnation);
 	remote->named = true;
 	way->private = remote;
 	way->ops = &remote_way_ops;
@@ -364,6 +366,7 @@ static void remote_named(struct smartio_link *link,
 		    strcmp(sdev->service, news->device.service))
 			continue;
 		WRITE_ONCE(remote->device, news->id);
+		remote->incarnation = READ_ONCE(link->peer_incarnation);
 		remote->named = true;
 		if (offered)
 			smartio_way_offered(remote->way);
@@ -383,7 +386,13 @@ static bool remote_goes(const struct remote *remote,
 	case WIRE_DEVICE_GONE:
 		return remote->device == news->id;
 	case WIRE_DEVICE_END:
-		return !remote->named;
+		/*
+		 * Taken back while the link was down. A lender that has only
+		 * just started again may not have come to lending it yet: what
+		 * waits for it goes on waiting.
+		 */
+		return !remote->named &&
+		       remote->incarnation == remote->link->peer_incarnation;
 	default:
 		return true;
 	}

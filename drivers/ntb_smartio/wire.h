@@ -81,6 +81,7 @@ struct wire_aperture {
  * @apertures: what it has opened
  * @uuid: of the host
  * @name: of the host, NUL-terminated
+ * @incarnation: of the sender: another one whenever its module is loaded
  * @valid: the generation again; written last
  */
 struct wire_hello {
@@ -96,7 +97,7 @@ struct wire_hello {
 	struct wire_aperture apertures[WIRE_APERTURES];
 	__u8 uuid[16];
 	char name[WIRE_NAME_LEN];
-	__le32 rsvd2;
+	__le32 incarnation;
 	__le32 valid;
 };
 
