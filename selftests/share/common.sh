@@ -36,7 +36,7 @@ lend() {
 }
 unlend() {
 	sh_on lender '! [ -d /sys/module/smartio_nvme_mgr ] || { ! [ -e /sys/class/smartio_lent/$1 ] || smartioctl unlend $1 > /dev/null
-		! [ -d /sys/module/nvme ] || modprobe -r nvme; modprobe -r smartio_nvme_mgr; }' "$drive_pci"
+		! [ -d /sys/module/nvme ] || rmmod nvme; rmmod smartio_nvme_mgr; }' "$drive_pci"
 }
 
 # attach HOST [NAME=VALUE…]: the client with these parameters, until its disk can be read.
@@ -58,7 +58,7 @@ find_disk='rm -f /run/shared /run/shared.ctrl
 	exit 1'
 attached() { until_true 60 "the shared disk on $1" sh_on "$1" "$find_disk"; }
 detach() {
-	sh_on "$1" '! [ -d /sys/module/smartio_nvme ] || modprobe -r smartio_nvme; rm -f /run/shared /run/shared.ctrl'
+	sh_on "$1" '! [ -d /sys/module/smartio_nvme ] || rmmod smartio_nvme; rm -f /run/shared /run/shared.ctrl'
 }
 gone() { sh_on "$1" '! grep -qsx smartio /sys/class/nvme/*/transport'; }
 
@@ -68,8 +68,7 @@ settle() {
 	for link in $(fabric link list | jq -r '.links[].name'); do fabric link "$link" up > /dev/null; done
 	[ "$(fabric drive "$drive" status | jq .present)" = true ] || { fabric drive "$drive" insert > /dev/null; sh_on lender 'echo 1 > /sys/bus/pci/rescan'; }
 	fabric drive "$drive" resume > /dev/null
-	fabric drive "$drive" unfault all > /dev/null
-	fabric drive "$drive" release all > /dev/null
+	fast
 }
 
 # share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): anew.
@@ -141,6 +140,19 @@ load_goes_on() {
 	begin=$(writes_done "$1")
 	until_true "${2:-60}" "the load's writes on $1 to go on" writes_above "$1" $((begin + 30))
 }
+# The drive takes so long for each command of HOST's queues (the load's, if it runs), that some are in flight when this returns.
+slow() {
+	local qid
+	for qid in $(sh_on "$1" 'sed -n "s/.*qid=\([0-9]*\).*/\1/p" /sys/class/nvme/$(cat /run/shared.ctrl)/smartio/queues'); do
+		fabric drive "$drive" fault delay any "${2:-500}ms" queue="$qid" > /dev/null
+	done
+	until_true 60 "requests of $1 in flight" in_flight "$1" 4
+}
+in_flight() {
+	sh_on "$1" 'awk -v n="$1" -F "[ =]" "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); sum += v[\"submitted\"] - v[\"completed\"] } END { exit sum < n }" \
+		/sys/class/nvme/$(cat /run/shared.ctrl)/smartio/queues' "$2"
+}
+fast() { fabric drive "$drive" unfault all > /dev/null; fabric drive "$drive" release all > /dev/null; }
 load_ended() { on "$1" test -e /run/load.done; }
 stop_load() {
 	on "$1" touch /run/load.stop
