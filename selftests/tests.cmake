@@ -7,11 +7,18 @@ set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/re
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped
   p2p/pulled-cable p2p/reload)
 set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/killed-host)
+set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
+  share/unload-under-load share/killed-borrower share/pulled-cable share/reset-under-load share/fence share/lender-reload
+  share/lender-reboot)
+set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
+  smartio_nvme/client-timeouts)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
 # On the debug kernel (make check-debug) only what judges our own modules runs, and it looks for leaks at the end.
 if(SMARTIO_KERNEL STREQUAL "debug")
-  on_cluster(debug-iommu pair-iommu ntb/link nvme/probe debug/kmemleak)
+  on_cluster(debug pair ntb/link ${LINKS}
+    smartio_nvme/manager smartio_nvme/hostile ${CLIENT} debug/kmemleak)
+  on_cluster(debug-star star ${SHARE} debug/kmemleak)
   return()
 endif()
 
@@ -19,4 +26,8 @@ on_cluster(noiommu pair-noiommu ${NVME} ${NTB} ${FAULTS})
 on_cluster(iommu pair-iommu ${NVME} ${NTB} ${FAULTS})
 on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL})
 on_cluster(star star ${P2P} cluster/tool cluster/side-by-side cluster/instructions)
-on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table)
+on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+on_cluster(share star share/ledger share/lender-idle ${SHARE})
+on_cluster(share-iommu star-iommu ${SHARE})
+on_cluster(share-pair pair ${SHARE})
+on_cluster(few star-few share/quota)
