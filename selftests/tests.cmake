@@ -10,6 +10,8 @@ set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/killed-
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
   share/unload-under-load share/killed-borrower share/pulled-cable share/reset-under-load share/fence share/lender-reload
   share/lender-reboot)
+# They take two borrowers, with IOMMUs.
+set(HOSTILE share/hostile share/hostile-link share/unmapped-page)
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
   smartio_nvme/client-timeouts)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
@@ -27,7 +29,7 @@ on_cluster(iommu pair-iommu ${NVME} ${NTB} ${FAULTS})
 on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL})
 on_cluster(star star ${P2P} cluster/tool cluster/side-by-side cluster/instructions)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
-on_cluster(share star share/ledger share/lender-idle ${SHARE})
-on_cluster(share-iommu star-iommu ${SHARE})
+on_cluster(share star share/ledger share/lender-idle ${SHARE} ${HOSTILE})
+on_cluster(share-iommu star-iommu ${SHARE} ${HOSTILE})
 on_cluster(share-pair pair ${SHARE})
 on_cluster(few star-few share/quota)

@@ -22,7 +22,8 @@ at_once() {
 
 # What a host needs before it can lend or borrow: the NTBs' drivers and ntb_smartio, nothing else that wants them.
 load_links() {
-	sh_on "$1" 'for m in p2p_drive p2p_memory smartio_echo smartio_hostile ntb_netdev ntb_transport ntb_pingpong ntb_perf nvme; do
+	sh_on "$1" '[ ! -d /sys/module/snvme_probe ] || modprobe -r smartio_nvme snvme_probe	# it may have the way
+		for m in p2p_drive p2p_memory smartio_echo smartio_hostile ntb_netdev ntb_transport ntb_pingpong ntb_perf nvme; do
 			! [ -d /sys/module/$m ] || modprobe -r $m
 		done
 		modprobe ntb_hw_amd; modprobe ntb_smartio'
@@ -131,6 +132,12 @@ done
 touch /run/load.done
 LOAD
 	load_goes_on "$1"
+}
+# short_check HOST: 1 MiB of its region written and verified.
+short_check() {
+	sh_on "$1" 'fio --name=check --filename=/run/shared --allow_file_create=0 --direct=1 --ioengine=libaio --rw=randwrite --bs=4k --iodepth=16 \
+		--size=1m --offset=$1m --verify=crc32c --verify_fatal=1 > /run/check.out 2>&1' "$(region "$1")" ||
+		fail "writing and verifying on $1: expected no error, saw: $(on "$1" cat /run/check.out)"
 }
 # Writes that HOST's disk has completed.
 writes_done() { sh_on "$1" 'read -r _ _ _ _ w _ < /sys/block/$(basename "$(readlink /run/shared)")/stat; echo $w'; }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * snvme_probe - a client of smartio_nvme_mgr that uses no drive: it attaches,
- * makes queue pairs and gives them back, and sends what a broken or hostile
- * client may send. In debugfs, for each way to a drive:
+ * snvme_probe - a client of smartio_nvme_mgr that makes no disk: it attaches,
+ * makes queue pairs and gives them back, sends what a broken or hostile client
+ * may send, and gives the drive addresses that it can't reach. In debugfs, for
+ * each way to a drive:
  *
  *   snvme_probe/NAME/run	write: attach
  *				pairs lender|borrower|cmb irq|poll ENTRIES COUNT
  *				over-quota
  *				hostile SECONDS SEED
+ *				unmapped never|again LBA BLOCKS: a page that was
+ *				never mapped, or no longer is; 4096 bytes of
+ *				the media, as so many blocks
  *				the write fails if it did not go as it should
  *   snvme_probe/NAME/result	read: what the last one saw
  *
@@ -218,6 +222,7 @@ static int probe_run(struct probe *p, char *text)
 		[SNVME_SQ_CMB] = "cmb",
 	};
 	unsigned int a, b;
+	u64 lba;
 	char where[16], how[8];
 	int placement, ret;
 
@@ -247,6 +252,8 @@ static int probe_run(struct probe *p, char *text)
 		return probe_over_quota(p);
 	if (sscanf(text, "hostile %u %u", &a, &b) == 2)
 		return probe_hostile(p, a, b);
+	if (sscanf(text, "unmapped %15s %llu %u", where, &lba, &a) == 3)
+		return probe_unmapped(p, !strcmp(where, "never"), lba, a);
 	return -EINVAL;
 }
 
