@@ -340,6 +340,7 @@ extern struct list_head smartio_lents;
 extern struct mutex smartio_lents_lock;	/* the list of lent devices */
 
 struct smartio_lent *lend_find(u32 id);
+struct smartio_lent *lend_after(u32 id);
 void lend_get(struct smartio_lent *lent);
 void lend_put(struct smartio_lent *lent);
 

@@ -53,6 +53,32 @@ struct smartio_lent *lend_find(u32 id)
 }
 
 /**
+ * lend_after() - the next lent device, for whoever visits all of them
+ * @id: number of the one before; 0: the first
+ *
+ * Numbers only grow, and the list is in their order: each is visited once, and
+ * no lock is held in between.
+ *
+ * Context: process.
+ * Return: it, with a reference for lend_put(), or NULL.
+ */
+struct smartio_lent *lend_after(u32 id)
+{
+	struct smartio_lent *lent, *found = NULL;
+
+	mutex_lock(&smartio_lents_lock);
+	list_for_each_entry(lent, &smartio_lents, entry) {
+		if (lent->id <= id)
+			continue;
+		lend_get(lent);
+		found = lent;
+		break;
+	}
+	mutex_unlock(&smartio_lents_lock);
+	return found;
+}
+
+/**
  * smartio_lend() - lend a device
  * @pdev: the device, enabled, and bus master
  * @service: what borrowers' halves match on, shorter than SMARTIO_SERVICE_LEN

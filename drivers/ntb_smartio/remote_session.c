@@ -448,6 +448,30 @@ void remote_announce(struct smartio_link *link, struct smartio_lent *lent,
 		link_send(link, generation, &message, &device);
 }
 
+static void remote_announce_gone(struct smartio_link *link,
+				 struct smartio_lent *lent)
+{
+	struct wire_message message = {
+		.type = WIRE_DEVICE_GONE,
+		.device = lent->id,
+	};
+	u32 generation;
+
+	if (link_is_up(link, &generation))
+		link_send(link, generation, &message, NULL);
+}
+
+static bool remote_lent_gone(struct smartio_lent *lent, bool *offered)
+{
+	bool gone;
+
+	mutex_lock(&lent->lock);
+	gone = lent->gone;
+	*offered = !lent->suspended;
+	mutex_unlock(&lent->lock);
+	return gone;
+}
+
 /**
  * remote_announce_all() - the link has come up
  * @link: the link
@@ -458,20 +482,21 @@ void remote_announce_all(struct smartio_link *link)
 {
 	struct wire_message message = { .type = WIRE_DEVICE_END };
 	struct smartio_lent *lent;
-	u32 generation;
+	u32 generation, last = 0;
 
-	mutex_lock(&smartio_lents_lock);
-	list_for_each_entry(lent, &smartio_lents, entry) {
-		bool offered, gone;
+	/* without a lock: a host that reads nothing must not stop the others */
+	while ((lent = lend_after(last))) {
+		bool offered;
 
-		mutex_lock(&lent->lock);
-		gone = lent->gone;
-		offered = !lent->suspended;
-		mutex_unlock(&lent->lock);
-		if (!gone)
+		last = lent->id;
+		if (!remote_lent_gone(lent, &offered)) {
 			remote_announce(link, lent, offered);
+			/* its end may have been told before that */
+			if (remote_lent_gone(lent, &offered))
+				remote_announce_gone(link, lent);
+		}
+		lend_put(lent);
 	}
-	mutex_unlock(&smartio_lents_lock);
 	if (link_is_up(link, &generation))
 		link_send(link, generation, &message, NULL);
 }
@@ -505,14 +530,8 @@ void smartio_links_announce(struct smartio_lent *lent, bool offered)
 static void remote_unlend_one(struct smartio_link *link, void *arg)
 {
 	struct smartio_lent *lent = arg;
-	struct wire_message message = {
-		.type = WIRE_DEVICE_GONE,
-		.device = lent->id,
-	};
-	u32 generation;
 
-	if (link_is_up(link, &generation))
-		link_send(link, generation, &message, NULL);
+	remote_announce_gone(link, lent);
 	link_unmap_device(link, lent);
 }
 

@@ -272,21 +272,7 @@ void lend_end_matching(bool (*match)(struct lend_session *session, void *arg),
 	struct smartio_lent *lent;
 	u32 last = 0;
 
-	/* Ids only grow, and so does the list: each is visited once. */
-	for (;;) {
-		bool found = false;
-
-		mutex_lock(&smartio_lents_lock);
-		list_for_each_entry(lent, &smartio_lents, entry) {
-			if (lent->id <= last)
-				continue;
-			lend_get(lent);
-			found = true;
-			break;
-		}
-		mutex_unlock(&smartio_lents_lock);
-		if (!found)
-			return;
+	while ((lent = lend_after(last))) {
 		last = lent->id;
 		lend_end_of(lent, &m);
 		lend_put(lent);
