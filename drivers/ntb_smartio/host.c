@@ -38,7 +38,11 @@ struct smartio_host {
 	struct device *dev;
 };
 
+/* A host that is a new one each time must not fill the memory of this one. */
+#define SMARTIO_HOSTS_MAX	1024
+
 static LIST_HEAD(smartio_hosts);
+static unsigned int smartio_hosts_known;	/* under smartio_hosts_lock */
 static DEFINE_SPINLOCK(smartio_hosts_lock);	/* the list, names, fences */
 static DEFINE_MUTEX(smartio_fence_lock);	/* one fence at a time; adding */
 
@@ -235,19 +239,26 @@ static const struct class smartio_host_class = {
  * @name: its name now
  *
  * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
+ * Return: 0, -ENOMEM, or -ENOSPC: too many of them.
  */
 int smartio_host_seen(const uuid_t *uuid, const char *name)
 {
 	struct smartio_host *host;
+	bool full;
 
 	spin_lock(&smartio_hosts_lock);
 	host = smartio_host_find(uuid);
 	if (host)
 		strscpy(host->name, name);
+	full = smartio_hosts_known >= SMARTIO_HOSTS_MAX;
 	spin_unlock(&smartio_hosts_lock);
 	if (host)
 		return 0;
+	if (full) {
+		pr_warn_ratelimited("more than %u hosts have been seen: %s is refused\n",
+				    SMARTIO_HOSTS_MAX, name);
+		return -ENOSPC;
+	}
 	host = kzalloc(sizeof(*host), GFP_KERNEL);
 	if (!host)
 		return -ENOMEM;
@@ -264,6 +275,7 @@ int smartio_host_seen(const uuid_t *uuid, const char *name)
 	}
 	spin_lock(&smartio_hosts_lock);
 	list_add_tail(&host->entry, &smartio_hosts);
+	smartio_hosts_known++;
 	spin_unlock(&smartio_hosts_lock);
 	return 0;
 }
