@@ -33,13 +33,37 @@ struct way_item {
 	u8 message[];
 };
 
+/* A driver that is so much behind, with another host that doesn't care. */
+#define WAY_ITEM_BYTES_MAX	(256 * 1024)
+
 #define to_smartio_driver(d) container_of_const(d, struct smartio_driver, driver)
 
 static void way_queue(struct smartio_way *way, struct way_item *item)
 {
 	lockdep_assert_held(&way->lock);
 	list_add_tail(&item->entry, &way->items);
+	way->item_bytes += struct_size(item, message, item->size);
 	queue_work(way->wq, &way->work);
+}
+
+/**
+ * smartio_way_behind() - whether too much waits for the way's driver
+ * @way: the way
+ *
+ * Of what another host sends no more may be queued then, or it could fill the
+ * memory of this one: delivery waits for an open that is under way.
+ *
+ * Context: any but interrupts.
+ * Return: true or false.
+ */
+bool smartio_way_behind(struct smartio_way *way)
+{
+	bool behind;
+
+	spin_lock(&way->lock);
+	behind = way->item_bytes > WAY_ITEM_BYTES_MAX;
+	spin_unlock(&way->lock);
+	return behind;
 }
 
 /* Small, and there is nobody to whom a failure could be told. */
@@ -180,8 +204,11 @@ static void way_work(struct work_struct *work)
 		spin_lock(&way->lock);
 		item = list_first_entry_or_null(&way->items, struct way_item,
 						entry);
-		if (item)
+		if (item) {
 			list_del(&item->entry);
+			way->item_bytes -= struct_size(item, message,
+						       item->size);
+		}
 		spin_unlock(&way->lock);
 		if (!item)
 			return;

@@ -111,11 +111,12 @@ struct smartio_way_ops {
  * @session_lock: one open or close at a time
  * @driver_lock: one callback of the driver at a time; protects @driver
  * @driver: whom events are delivered to
- * @lock: protects @session, @losses, @offered, @items
+ * @lock: protects @session, @losses, @offered, @items, @item_bytes
  * @session: id of the open session, 0: none
  * @losses: how often the way broke
  * @offered: the lender offers the device now
  * @items: events and notifications not yet delivered
+ * @item_bytes: memory that they take
  * @work: delivers them
  * @wq: ordered, runs @work
  * @lent: local way: the device
@@ -127,11 +128,12 @@ struct smartio_way {
 	struct mutex session_lock;	/* one open or close at a time */
 	struct mutex driver_lock;	/* the driver's callbacks, @driver */
 	struct smartio_driver *driver;
-	spinlock_t lock;		/* session, losses, offered, items */
+	spinlock_t lock;		/* session, losses, offered, items, item_bytes */
 	u64 session;
 	unsigned int losses;
 	bool offered;
 	struct list_head items;
+	size_t item_bytes;
 	struct work_struct work;
 	struct workqueue_struct *wq;
 	struct smartio_lent *lent;
@@ -158,6 +160,7 @@ void smartio_way_offered(struct smartio_way *way);
 void smartio_way_lost(struct smartio_way *way, u64 session, bool offered);
 int smartio_way_notify(struct smartio_way *way, u64 session,
 		       const void *message, size_t size);
+bool smartio_way_behind(struct smartio_way *way);
 u64 smartio_way_session(struct smartio_way *way);
 
 /* ---- lend.c, session.c, resource.c: the lender's side ---- */

@@ -113,6 +113,7 @@ struct link_counters {
  * @ways: this host's ways over the link
  * @ways_lock: protects @ways
  * @ways_wq: adds and removes them, in order
+ * @news: what is queued there
  * @maps: windows mapped for lent devices
  * @maps_lock: protects @maps
  */
@@ -202,6 +203,7 @@ struct smartio_link {
 	struct list_head ways;
 	struct mutex ways_lock;	/* ways */
 	struct workqueue_struct *ways_wq;
+	atomic_t news;
 	struct list_head maps;
 	struct mutex maps_lock;	/* maps */
 

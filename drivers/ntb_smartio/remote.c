@@ -17,6 +17,10 @@
 #define REMOTE_SESSION_MS	60000
 #define REMOTE_CALL_MS		10000
 
+/* So many devices a host may say that it lends, and news of them may wait. */
+#define REMOTE_WAYS_MAX		64
+#define REMOTE_NEWS_MAX		1024
+
 /**
  * struct remote - what a way over a link needs
  * @entry: in link->ways
@@ -353,6 +357,7 @@ static void remote_named(struct smartio_link *link,
 {
 	bool offered = le32_to_cpu(news->device.flags) & WIRE_OFFERED;
 	struct remote *remote;
+	unsigned int count = 0;
 
 	mutex_lock(&link->ways_lock);
 	if (!remote_current(link, news->generation)) {
@@ -362,13 +367,16 @@ static void remote_named(struct smartio_link *link,
 	list_for_each_entry(remote, &link->ways, entry) {
 		struct smartio_device *sdev = &remote->way->sdev;
 
+		count++;
 		if (strcmp(sdev->pci_name, news->device.pci) ||
 		    strcmp(sdev->service, news->device.service))
 			continue;
 		WRITE_ONCE(remote->device, news->id);
 		remote->incarnation = READ_ONCE(link->peer_incarnation);
 		remote->named = true;
-		if (offered)
+		if (smartio_way_behind(remote->way))
+			link_restart(link, "the other side sends more than a driver takes");
+		else if (offered)
 			smartio_way_offered(remote->way);
 		else
 			WRITE_ONCE(remote->way->offered, false);
@@ -376,7 +384,15 @@ static void remote_named(struct smartio_link *link,
 		return;
 	}
 	mutex_unlock(&link->ways_lock);
-	remote_add(link, news);
+	if (count < REMOTE_WAYS_MAX) {
+		remote_add(link, news);
+		return;
+	}
+	atomic64_inc(&link->counters.refused);
+	dev_warn_ratelimited(link->dma,
+			     "%s: %s says that it lends more than %u devices: %s is left out\n",
+			     link->name, link->peer_name, REMOTE_WAYS_MAX,
+			     news->device.pci);
 }
 
 static bool remote_goes(const struct remote *remote,
@@ -425,6 +441,7 @@ static void remote_news_work(struct work_struct *work)
 		remote_named(news->link, news);
 	else
 		remote_gone(news->link, news);
+	atomic_dec(&news->link->news);
 	link_put(news->link);
 	kfree(news);
 }
@@ -437,6 +454,7 @@ static void remote_tell(struct smartio_link *link, u32 generation, u16 type,
 
 	INIT_WORK(&news->work, remote_news_work);
 	link_get(link);
+	atomic_inc(&link->news);
 	news->link = link;
 	news->generation = generation;
 	news->type = type;
@@ -525,6 +543,10 @@ void remote_receive(struct smartio_link *link,
 	case WIRE_DEVICE:
 	case WIRE_DEVICE_GONE:
 	case WIRE_DEVICE_END:
+		if (atomic_read(&link->news) >= REMOTE_NEWS_MAX) {
+			link_restart(link, "the other side has too much to say about its devices");
+			return;
+		}
 		remote_tell(link, READ_ONCE(link->generation), message->type,
 			    message->device, payload);
 		return;
@@ -536,7 +558,9 @@ void remote_receive(struct smartio_link *link,
 	list_for_each_entry(remote, &link->ways, entry) {
 		if (remote->device != message->device)
 			continue;
-		if (message->type == WIRE_NOTIFY)
+		if (smartio_way_behind(remote->way))
+			link_restart(link, "the other side sends more than a driver takes");
+		else if (message->type == WIRE_NOTIFY)
 			smartio_way_notify(remote->way, message->session,
 					   payload, message->length);
 		else if (message->type == WIRE_ENDED && message->session)
