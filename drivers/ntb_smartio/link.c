@@ -29,6 +29,9 @@
 #define LINK_JOIN_MS	20
 /* How long a host that said nonsense is left alone. */
 #define LINK_REFUSE_MS	10000
+/* Lines about a link in its log, and in how many seconds. */
+#define LINK_LOG_BURST	20
+#define LINK_LOG_S	10
 
 LIST_HEAD(smartio_links);
 DEFINE_MUTEX(smartio_links_lock);
@@ -157,7 +160,8 @@ static void link_set_state(struct smartio_link *link, enum link_state state,
 	if (changed)
 		trace_smartio_link(link->name, state, link->generation,
 				   reason ? reason : "");
-	if (state == LINK_REFUSED && changed && news)
+	if (state == LINK_REFUSED && changed && news &&
+	    __ratelimit(&link->log_limit))
 		dev_err(link->dma, "%s: refused%s%s: %s\n", link->name,
 			link->known ? " by or refusing " : "",
 			link->known ? link->peer_name : "", reason);
@@ -186,10 +190,11 @@ static void link_down(struct smartio_link *link, const char *why)
 		link->losses++;
 		spin_unlock(&link->lock);
 		/* what somebody wanted is no reason to worry */
-		dev_printk(link->removed || why == link_left ?
-			   KERN_INFO : KERN_WARNING, link->dma,
-			   "%s: link to %s is down: %s\n", link->name,
-			   link->peer_name, why);
+		if (link->removed || __ratelimit(&link->log_limit))
+			dev_printk(link->removed || why == link_left ?
+				   KERN_INFO : KERN_WARNING, link->dma,
+				   "%s: link to %s is down: %s\n", link->name,
+				   link->peer_name, why);
 	}
 	link_calls_fail(link);
 	link_ring_leave(link);
@@ -228,9 +233,11 @@ static bool link_refuses(struct smartio_link *link,
 	}
 	if (peer->version && peer->version != WIRE_VERSION) {
 		if (link->refusal != WIRE_REASON_VERSION) {
-			dev_err(link->dma,
-				"%s: the other side speaks version %u, this one %u\n",
-				link->name, peer->version, WIRE_VERSION);
+			if (__ratelimit(&link->log_limit))
+				dev_err(link->dma,
+					"%s: the other side speaks version %u, this one %u\n",
+					link->name, peer->version,
+					WIRE_VERSION);
 			link_refuse(link, WIRE_REASON_VERSION);
 		}
 		return true;
@@ -282,8 +289,9 @@ static void link_up(struct smartio_link *link, const struct wire_hello *hello)
 	link->peer_heartbeat = 0;
 	link->silent_ms = 0;
 	link_set_state(link, LINK_UP, NULL);
-	dev_info(link->dma, "%s: link to %s (%pUb) is up\n", link->name,
-		 link->peer_name, &link->peer);
+	if (__ratelimit(&link->log_limit))
+		dev_info(link->dma, "%s: link to %s (%pUb) is up\n",
+			 link->name, link->peer_name, &link->peer);
 	queue_work(link->rx.wq, &link->rx.work);
 	remote_announce_all(link);
 }
@@ -486,6 +494,7 @@ static struct smartio_link *link_alloc_struct(struct ntb_dev *ntb)
 	link->ntb = ntb;
 	link->dma = &ntb->pdev->dev;
 	snprintf(link->name, sizeof(link->name), "ntb%d", link->index);
+	ratelimit_state_init(&link->log_limit, LINK_LOG_S * HZ, LINK_LOG_BURST);
 	link->generation = get_random_u32() | 1;
 	link->reason = "";
 	link->last_tick = ktime_get();

@@ -20,6 +20,7 @@
 
 #include <linux/genalloc.h>
 #include <linux/ntb.h>
+#include <linux/ratelimit.h>
 
 #include "internal.h"
 #include "wire.h"
@@ -83,6 +84,7 @@ struct link_counters {
  * @reason: why it was refused, or lost; for people
  * @refusal: what the other side is told
  * @refused_at: since when
+ * @log_limit: of log lines that the other side can bring about
  * @losses: how often it went down
  * @spads: last written to the other side
  * @db_message: doorbell for messages of the other side
@@ -141,6 +143,7 @@ struct smartio_link {
 	const char *reason;
 	enum wire_reason refusal;
 	ktime_t refused_at;
+	struct ratelimit_state log_limit;
 	unsigned int losses;
 	u32 spads[WIRE_SPADS];
 	unsigned int db_message;

@@ -278,6 +278,8 @@ static void link_rx_refuse(struct smartio_link *link,
 	if (link->rx.complained)
 		return;
 	link->rx.complained = true;
+	if (!__ratelimit(&link->log_limit))
+		return;
 	dev_warn(link->dma,
 		 "%s: %s sent a malformed message (type %u, %u bytes); more are only counted\n",
 		 link->name, link->peer_name, message->type, message->length);
