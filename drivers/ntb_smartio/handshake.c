@@ -127,9 +127,11 @@ int link_hello_post(struct smartio_link *link, const struct link_spads *spads)
 	if (mw >= link->windows || offset >= link->window_size[mw] ||
 	    link->window_size[mw] - offset < sizeof(struct wire_boot))
 		return -ERANGE;
-	if (!link->peer_boot)
-		link->peer_boot = ioremap(link->window_phys[mw] + offset,
+	if (!link->peer_boot) {
+		link->peer_boot_phys = link->window_phys[mw] + offset;
+		link->peer_boot = ioremap(link->peer_boot_phys,
 					  sizeof(struct wire_boot));
+	}
 	if (!link->peer_boot)
 		return -ENOMEM;
 	mutex_lock(&link->window_lock);

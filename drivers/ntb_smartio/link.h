@@ -107,6 +107,7 @@ struct link_counters {
  * @pool: else: memory that is covered
  * @boot: bootstrap page of this host
  * @peer_boot: of the other side
+ * @peer_boot_phys: where this host's CPUs find that
  * @rx: own ring
  * @tx: the other's ring
  * @calls: requests of this host without an answer, by number
@@ -177,6 +178,7 @@ struct smartio_link {
 	struct wire_boot *boot;
 	dma_addr_t boot_dma;
 	struct wire_boot __iomem *peer_boot;
+	phys_addr_t peer_boot_phys;
 
 	struct {
 		void *ring;

@@ -79,20 +79,24 @@ void link_ring_reset(struct smartio_link *link)
  * @hello: checked
  *
  * Context: process, may sleep.
- * Return: 0, -ERANGE, -ENOMEM.
+ * Return: 0, -EINVAL: it lies on the bootstrap page, -ERANGE, -ENOMEM.
  */
 int link_ring_join(struct smartio_link *link, const struct wire_hello *hello)
 {
 	u32 slots = le32_to_cpu(hello->ring_slots);
+	size_t size = (size_t)slots * WIRE_SLOT;
 	phys_addr_t phys;
 	int ret;
 
-	ret = link_window_phys(link, le64_to_cpu(hello->ring),
-			       (u64)slots * WIRE_SLOT, &phys);
+	ret = link_window_phys(link, le64_to_cpu(hello->ring), size, &phys);
 	if (ret)
 		return ret;
+	/* one page can't be mapped write-combining and not */
+	if (phys < link->peer_boot_phys + PAGE_SIZE &&
+	    link->peer_boot_phys < phys + size)
+		return -EINVAL;
 	mutex_lock(&link->tx_lock);
-	link->tx.ring = ioremap_wc(phys, (size_t)slots * WIRE_SLOT);
+	link->tx.ring = ioremap_wc(phys, size);
 	link->tx.slots = slots;
 	link->tx.position = 0;
 	link->tx.sequence = 0;
