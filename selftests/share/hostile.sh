@@ -37,7 +37,7 @@ hostile_run() {
 	[ $ok = 1 ]
 }
 
-# Nobody but the hostile one has noticed anything.
+# unharmed: nobody but the hostile one has noticed anything.
 unharmed() {
 	load_goes_on "$victim"
 	expect "losses of $victim" "$losses" "$(stat "$victim" losses)"

@@ -17,7 +17,6 @@
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
-#include <linux/dmi.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/module.h>
@@ -161,7 +160,6 @@ static const struct ntb_ctx_ops hostile_ctx_ops = {};
 
 static int hostile_probe(struct ntb_client *client, struct ntb_dev *ntb)
 {
-	const char *product = dmi_get_system_info(DMI_PRODUCT_UUID);
 	struct hostile *h = kzalloc(sizeof(*h), GFP_KERNEL);
 	int ret;
 
@@ -170,8 +168,7 @@ static int hostile_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	h->ntb = ntb;
 	h->dma = &ntb->pdev->dev;
 	mutex_init(&h->lock);
-	if (!product || uuid_parse(product, &h->uuid))
-		uuid_gen(&h->uuid);
+	uuid_gen(&h->uuid);
 	ret = hostile_memory(h);
 	if (!ret)
 		ret = ntb_set_ctx(ntb, h, &hostile_ctx_ops);

@@ -133,7 +133,8 @@ static void post_head(struct hostile *h, struct wire_head *head)
 
 	memcpy_toio(slot, head, offsetof(struct wire_head, generation));
 	wmb();	/* payload and header before what makes them valid */
-	writeq((u64)++h->sequence << 32 | h->peer_generation,
+	h->sequence++;
+	writeq((u64)h->sequence << 32 | h->peer_generation,
 	       slot + offsetof(struct wire_head, generation));
 }
 
@@ -164,6 +165,11 @@ static void post(struct hostile *h, struct wire_head *head, const void *payload)
 	advance(h, slots);
 	h->messages++;
 	ring_doorbell(h);
+}
+
+static u32 asked(struct hostile *h)
+{
+	return h->asked[rnd(h, ARRAY_SIZE(h->asked))];
 }
 
 static u64 session(struct hostile *h)
@@ -267,8 +273,7 @@ static void message(struct hostile *h)
 	switch (type) {
 	case WIRE_REPLY:
 		if (rnd(h, 2))
-			head.request = cpu_to_le32(h->asked[rnd(h,
-						ARRAY_SIZE(h->asked))]);
+			head.request = cpu_to_le32(asked(h));
 		if (!rnd(h, 3))
 			head.status = cpu_to_le32(rnd(h, 2) ? -EAGAIN :
 						  (int)rnd64(h));

@@ -29,7 +29,8 @@
  * @boot_dma: where the other side finds it
  * @ring: own ring
  * @ring_dma: where the other side finds it
- * @uuid: of this host
+ * @uuid: whom it says it is: none that the other side knows, so that what it
+ *	claimed to lend goes when the real host comes back
  * @generation: own
  * @peer_generation: of the other side, in this round
  * @peer: its hello
