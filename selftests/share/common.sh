@@ -70,6 +70,7 @@ settle() {
 	[ "$(fabric drive "$drive" status | jq .present)" = true ] || { fabric drive "$drive" insert > /dev/null; sh_on lender 'echo 1 > /sys/bus/pci/rescan'; }
 	fabric drive "$drive" resume > /dev/null
 	fast
+	sh_on lender 'for h in /sys/class/smartio_host/*/fenced; do [ ! -e $h ] || [ "$(cat $h)" = 0 ] || basename "$(dirname $h)" > /sys/class/smartio_host/unfence; done'
 }
 
 # share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): anew.
@@ -85,7 +86,7 @@ share_up() {
 	at_once attach_one "${all[@]}"
 }
 share_down() {
-	for_load_kill() { sh_on "$1" 'if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; fi'; }
+	for_load_kill() { sh_on "$1" 'touch /run/fence.stop; if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; fi'; }
 	at_once for_load_kill "${all[@]}"
 	at_once detach "${all[@]}"
 	unlend
