@@ -28,6 +28,7 @@ MODULE_PARM_DESC(host_id, "UUID of this host (default: the firmware's system UUI
  * @uuid: who
  * @name: its name when it was last seen; under smartio_hosts_lock
  * @fenced: is refused; under smartio_hosts_lock
+ * @fences: how often that began; under smartio_hosts_lock
  * @dev: in class smartio_host
  */
 struct smartio_host {
@@ -35,6 +36,7 @@ struct smartio_host {
 	uuid_t uuid;
 	char name[SMARTIO_NAME_LEN];
 	bool fenced;
+	u32 fences;
 	struct device *dev;
 };
 
@@ -89,6 +91,28 @@ bool smartio_host_fenced(const uuid_t *uuid)
 	fenced = host && host->fenced;
 	spin_unlock(&smartio_hosts_lock);
 	return fenced;
+}
+
+/**
+ * smartio_host_fences() - how often a host was fenced
+ * @uuid: the host
+ *
+ * A host that was fenced and did not notice must find it out afterwards: what
+ * it had in mind before is not to be done any more.
+ *
+ * Context: any but interrupts.
+ * Return: a number that another one follows whenever it is fenced.
+ */
+u32 smartio_host_fences(const uuid_t *uuid)
+{
+	struct smartio_host *host;
+	u32 fences;
+
+	spin_lock(&smartio_hosts_lock);
+	host = smartio_host_find(uuid);
+	fences = host ? host->fences : 0;
+	spin_unlock(&smartio_hosts_lock);
+	return fences;
 }
 
 /* ---- /sys/class/smartio_host ---- */
@@ -184,8 +208,10 @@ static int smartio_fence(const char *text, size_t count, bool fenced)
 		ret = PTR_ERR(host);
 	else if (uuid_equal(&host->uuid, &smartio_self))
 		ret = -EINVAL;
-	else
+	else if (host->fenced != fenced) {
 		host->fenced = fenced;
+		host->fences += fenced;
+	}
 	spin_unlock(&smartio_hosts_lock);
 	if (!ret) {
 		smartio_links_fence(&host->uuid);

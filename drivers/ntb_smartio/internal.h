@@ -48,6 +48,7 @@ struct smartio_uuid_text {
 
 struct smartio_uuid_text smartio_uuid_text(const uuid_t *uuid);
 bool smartio_host_fenced(const uuid_t *uuid);
+u32 smartio_host_fences(const uuid_t *uuid);
 int smartio_host_seen(const uuid_t *uuid, const char *name);
 int smartio_hosts_init(void);
 void smartio_hosts_exit(void);

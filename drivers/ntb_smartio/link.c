@@ -288,6 +288,7 @@ static void link_up(struct smartio_link *link, const struct wire_hello *hello)
 	link->peer_doorbell = le32_to_cpu(hello->doorbell);
 	link->peer_heartbeat = 0;
 	link->silent_ms = 0;
+	WRITE_ONCE(link->fenced, false);
 	link_set_state(link, LINK_UP, NULL);
 	if (__ratelimit(&link->log_limit))
 		dev_info(link->dma, "%s: link to %s (%pUb) is up\n",
@@ -319,6 +320,7 @@ static unsigned int link_join(struct smartio_link *link, bool cable,
 		if (link->open)
 			link_down(link, "refused by the other side");
 		link->peer_generation = peer->generation;
+		WRITE_ONCE(link->fenced, reason == WIRE_REASON_FENCED);
 		link_set_state(link, LINK_REFUSED, reason == WIRE_REASON_FENCED ?
 			       "this host is fenced" : link_reason_text(reason));
 		link_spads_write(link);

@@ -81,6 +81,8 @@ struct link_counters {
  * @peer: who it is, since it was up for the first time
  * @peer_name: its name
  * @known: whether @peer is valid
+ * @fenced: the other side said that this host is fenced, and has not let it in
+ *	since
  * @reason: why it was refused, or lost; for people
  * @refusal: what the other side is told
  * @refused_at: since when
@@ -141,6 +143,7 @@ struct smartio_link {
 	uuid_t peer;
 	char peer_name[SMARTIO_NAME_LEN];
 	bool known;
+	bool fenced;
 	const char *reason;
 	enum wire_reason refusal;
 	ktime_t refused_at;

@@ -36,6 +36,10 @@ struct remote {
 	u32 device;
 	u32 incarnation;	/* of the lender that named it */
 	bool named;
+	/* at the last session: how often this host was fenced, by whom */
+	bool opened;
+	u32 fences;
+	u32 fences_of;
 };
 
 /* ---- the way's operations ---- */
@@ -61,19 +65,6 @@ static int remote_ask(struct smartio_way *way, enum wire_type type, u64 session,
 	return ret;
 }
 
-static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
-{
-	struct wire_opened opened;
-	int ret = remote_ask(way, WIRE_OPEN_SESSION, 0, NULL, &opened,
-			     sizeof(opened), REMOTE_SESSION_MS);
-
-	if (ret)
-		return ret;
-	*id = le64_to_cpu(opened.session);
-	*dma_offset = le64_to_cpu(opened.dma_offset);
-	return *id ? 0 : -EPROTO;
-}
-
 /*
  * Either the lender says that it is over, or the link's inbound window is
  * shut: the link is taken down for that if need be.
@@ -94,6 +85,45 @@ static void remote_close(struct smartio_way *way, u64 id)
 	/* whoever took the link down has shut the window behind this lock */
 	mutex_lock(&link->window_lock);
 	mutex_unlock(&link->window_lock);
+}
+
+static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
+{
+	struct remote *remote = way->private;
+	u32 incarnation = READ_ONCE(remote->link->peer_incarnation);
+	struct wire_opened opened;
+	int ret;
+	u64 session;
+
+	ret = remote_ask(way, WIRE_OPEN_SESSION, 0, NULL, &opened,
+			 sizeof(opened), REMOTE_SESSION_MS);
+	/* the link is refused then: the lender has ended all sessions */
+	if (ret == -ENOLINK && READ_ONCE(remote->link->fenced)) {
+		remote->opened = false;	/* it is told now */
+		return -EACCES;
+	}
+	if (ret)
+		return ret;
+	session = le64_to_cpu(opened.session);
+	if (!session)
+		return -EPROTO;
+	/*
+	 * Fenced since its last session, and let in again before it noticed:
+	 * it is told now, and what it had under way fails, for others have
+	 * gone on without it.
+	 */
+	ret = remote->opened && remote->fences_of == incarnation &&
+	      remote->fences != le32_to_cpu(opened.fences) ? -EACCES : 0;
+	remote->opened = true;
+	remote->fences_of = incarnation;
+	remote->fences = le32_to_cpu(opened.fences);
+	if (ret) {
+		remote_close(way, session);
+		return ret;
+	}
+	*id = session;
+	*dma_offset = le64_to_cpu(opened.dma_offset);
+	return 0;
 }
 
 static int remote_revoke(struct smartio_way *way, u64 id)

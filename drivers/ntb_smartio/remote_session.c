@@ -269,6 +269,8 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 	} else {
 		opened->session = cpu_to_le64(session->s.id);
 		opened->dma_offset = cpu_to_le64(dma - base);
+		opened->fences = cpu_to_le32(smartio_host_fences(&host));
+		opened->rsvd = 0;
 	}
 	lend_session_put(session);
 put_lent:

@@ -183,9 +183,12 @@ struct wire_device {
 	__le32 rsvd;
 };
 
+/* The answer to WIRE_OPEN_SESSION; @fences: how often its host was fenced. */
 struct wire_opened {
 	__le64 session;
 	__le64 dma_offset;
+	__le32 fences;
+	__le32 rsvd;
 };
 
 struct wire_range {

@@ -28,7 +28,7 @@
 
 #define SNVME_BACKOFF_MIN_MS	100
 #define SNVME_BACKOFF_MAX_MS	2000
-/* Nothing to hope for soon: no queue pair left, or another version. */
+/* Nothing to hope for soon: fenced, no queue pair left, or another version. */
 #define SNVME_BACKOFF_SLOW_MS	10000
 /* How long a path that goes waits for the lender to end its session. */
 #define SNVME_LEAVE_S		30
@@ -441,9 +441,9 @@ static void snvme_join_log(struct snvme_client *client, int error)
 static void snvme_join_later(struct snvme_client *client, int error)
 {
 	switch (error) {
-	case -EACCES:	/* until SMARTIO_READY */
-	case -ENODEV:
+	case -ENODEV:	/* until SMARTIO_READY */
 		return;
+	case -EACCES:
 	case -EPROTO:
 	case -EPROTONOSUPPORT:
 	case -ENOSPC:
