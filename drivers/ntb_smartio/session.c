@@ -105,19 +105,10 @@ void lend_session_leave(struct lend_session *session)
 	struct smartio_lent *lent = session->s.lent;
 
 	mutex_lock(&lent->lock);
-	if (!--session->running)
+	WRITE_ONCE(session->running, session->running - 1);
+	if (!session->running)
 		wake_up(&session->idle);
 	mutex_unlock(&lent->lock);
-}
-
-static bool lend_session_idle(struct lend_session *session)
-{
-	bool idle;
-
-	mutex_lock(&session->s.lent->lock);
-	idle = !session->running;
-	mutex_unlock(&session->s.lent->lock);
-	return idle;
 }
 
 /*
@@ -129,11 +120,14 @@ static void lend_session_finish(struct lend_session *session, bool opened)
 	struct smartio_lent *lent = session->s.lent;
 
 	/* What runs must end by itself; name what is waited for if not. */
-	while (!wait_event_timeout(session->idle, lend_session_idle(session),
+	while (!wait_event_timeout(session->idle, !READ_ONCE(session->running),
 				   30 * HZ))
 		pci_warn(lent->pdev,
 			 "session %#llx of %s: waiting for its requests\n",
 			 session->s.id, session->s.host_name);
+	/* what they did under the lock, and before, is done */
+	mutex_lock(&lent->lock);
+	mutex_unlock(&lent->lock);
 	if (opened)
 		lent->ops->close(&session->s);
 	lend_resources_free(session);
