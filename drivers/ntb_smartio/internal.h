@@ -409,7 +409,7 @@ void lend_job_start(struct lend_job *job);
 void lend_job_free(struct lend_job *job);
 
 int lend_segment_alloc(struct lend_session *session, size_t size, void *cpu,
-		       dma_addr_t dma, struct lend_segment **segment);
+		       dma_addr_t dma, struct lend_segment *segment);
 int lend_segment_free(struct lend_session *session, u32 handle);
 int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
 		 size_t size, u64 *peer_addr);

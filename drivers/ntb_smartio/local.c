@@ -268,7 +268,7 @@ static int local_segment_alloc(struct smartio_way *way, u64 id,
 			       struct smartio_segment *segment)
 {
 	struct lend_session *session = local_enter(id);
-	struct lend_segment *lent;
+	struct lend_segment lent;
 	int ret = -ENOMEM;
 
 	if (!session)
@@ -279,8 +279,8 @@ static int local_segment_alloc(struct smartio_way *way, u64 id,
 		ret = lend_segment_alloc(session, segment->size, segment->cpu,
 					 segment->dma, &lent);
 	if (!ret) {
-		segment->device_addr = lent->device_addr;
-		segment->handle = lent->handle;
+		segment->device_addr = lent.device_addr;
+		segment->handle = lent.handle;
 	} else if (segment->cpu) {
 		local_dma_free(way, segment->size, segment->cpu, segment->dma);
 	}

@@ -318,15 +318,15 @@ static int remote_session_segment(struct lend_session *session,
 				  struct wire_segment *reply)
 {
 	u64 size = le64_to_cpu(range->size);
-	struct lend_segment *segment;
+	struct lend_segment segment;
 	int ret;
 
 	ret = lend_segment_alloc(session, size, NULL, 0, &segment);
 	if (ret)
 		return ret;
-	reply->handle = cpu_to_le32(segment->handle);
-	reply->peer_addr = cpu_to_le64(segment->peer_addr);
-	reply->device_addr = cpu_to_le64(segment->device_addr);
+	reply->handle = cpu_to_le32(segment.handle);
+	reply->peer_addr = cpu_to_le64(segment.peer_addr);
+	reply->device_addr = cpu_to_le64(segment.device_addr);
 	return 0;
 }
 

@@ -15,13 +15,14 @@
  * @size: bytes
  * @cpu: the memory, if the borrower brings it (local way); else NULL
  * @dma: where it is then
- * @segment: the new one; valid as long as the session isn't left
+ * @segment: a copy of what is known of the new one: the borrower may free it
+ *	at any time, if only by guessing its handle
  *
  * Context: process, may sleep.
  * Return: 0; -EINVAL; -ENOSPC: more than a session may have; -ENOMEM; -ERANGE.
  */
 int lend_segment_alloc(struct lend_session *session, size_t size, void *cpu,
-		       dma_addr_t dma, struct lend_segment **segment)
+		       dma_addr_t dma, struct lend_segment *segment)
 {
 	struct lend_segment *new;
 	int ret;
@@ -50,8 +51,8 @@ int lend_segment_alloc(struct lend_session *session, size_t size, void *cpu,
 		goto free;
 	}
 	session->segment_bytes += size;
+	*segment = *new;
 	mutex_unlock(&session->lock);
-	*segment = new;
 	return 0;
 
 free:
