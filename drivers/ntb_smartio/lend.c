@@ -52,6 +52,23 @@ struct smartio_lent *lend_find(u32 id)
 	return found;
 }
 
+/* Nobody uses it any more, nor finds it, when this returns. */
+static void lend_withdraw(struct smartio_lent *lent)
+{
+	mutex_lock(&lent->lock);
+	lent->gone = true;
+	mutex_unlock(&lent->lock);
+	lend_end_all(lent, LEND_END_LENDER);
+	if (lent->local)
+		smartio_local_remove(lent);
+	mutex_lock(&smartio_lents_lock);
+	list_del(&lent->entry);
+	mutex_unlock(&smartio_lents_lock);
+	smartio_links_unlend(lent);
+	if (lent->dev)
+		smartio_sysfs_lent_remove(lent);
+}
+
 /**
  * lend_after() - the next lent device, for whoever visits all of them
  * @id: number of the one before; 0: the first
@@ -137,17 +154,14 @@ struct smartio_lent *smartio_lend(struct pci_dev *pdev, const char *service,
 		goto remove;
 	ret = smartio_local_add(lent);
 	if (ret)
-		goto remove_sysfs;
+		goto remove;
 	smartio_links_announce(lent, true);
 	pci_info(pdev, "lent as \"%s\"\n", service);
 	return lent;
 
-remove_sysfs:
-	smartio_sysfs_lent_remove(lent);
 remove:
-	mutex_lock(&smartio_lents_lock);
-	list_del(&lent->entry);
-	mutex_unlock(&smartio_lents_lock);
+	/* a link that came up meanwhile may have announced it */
+	lend_withdraw(lent);
 	lend_put(lent);
 	return ERR_PTR(ret);
 }
@@ -163,16 +177,7 @@ EXPORT_SYMBOL_GPL(smartio_lend);
  */
 void smartio_unlend(struct smartio_lent *lent)
 {
-	mutex_lock(&lent->lock);
-	lent->gone = true;
-	mutex_unlock(&lent->lock);
-	lend_end_all(lent, LEND_END_LENDER);
-	smartio_local_remove(lent);
-	mutex_lock(&smartio_lents_lock);
-	list_del(&lent->entry);
-	mutex_unlock(&smartio_lents_lock);
-	smartio_links_unlend(lent);
-	smartio_sysfs_lent_remove(lent);
+	lend_withdraw(lent);
 	pci_info(lent->pdev, "taken back\n");
 	lend_put(lent);
 }
