@@ -101,14 +101,17 @@ void link_restart(struct smartio_link *link, const char *why)
  * link_settle() - until what was asked for has been done
  * @link: the link
  *
+ * A link whose NTB goes is down when this returns.
  * Context: process, may sleep; not from the link's own work.
  */
 void link_settle(struct smartio_link *link)
 {
-	if (READ_ONCE(link->removed))
-		return;
-	mod_delayed_work(link->wq, &link->tick, 0);
-	flush_delayed_work(&link->tick);
+	mutex_lock(&link->settle_lock);
+	if (!link->removed) {
+		mod_delayed_work(link->wq, &link->tick, 0);
+		flush_delayed_work(&link->tick);
+	}
+	mutex_unlock(&link->settle_lock);
 }
 
 /**
@@ -440,8 +443,11 @@ static void link_tick(struct work_struct *work)
 {
 	struct smartio_link *link = container_of(to_delayed_work(work),
 						 struct smartio_link, tick);
-	unsigned int delay_ms = link_step(link);
+	unsigned int delay_ms;
 
+	if (READ_ONCE(link->removed))
+		return;
+	delay_ms = link_step(link);
 	if (!READ_ONCE(link->removed))
 		queue_delayed_work(link->wq, &link->tick,
 				   msecs_to_jiffies(delay_ms));
@@ -490,6 +496,7 @@ static struct smartio_link *link_alloc_struct(struct ntb_dev *ntb)
 	INIT_LIST_HEAD(&link->ways);
 	INIT_DELAYED_WORK(&link->tick, link_tick);
 	spin_lock_init(&link->lock);
+	mutex_init(&link->settle_lock);
 	mutex_init(&link->ways_lock);
 	xa_init_flags(&link->calls, XA_FLAGS_ALLOC1);
 	init_waitqueue_head(&link->jobs_idle);
@@ -602,15 +609,19 @@ static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_lock(&smartio_links_lock);
 	list_del(&link->entry);
 	mutex_unlock(&smartio_links_lock);
+	/* who waits for the link to settle gets a link that is down */
+	mutex_lock(&link->settle_lock);
 	WRITE_ONCE(link->removed, true);
 	cancel_delayed_work_sync(&link->tick);
 	link_down(link, "the NTB's driver goes");
+	mutex_unlock(&link->settle_lock);
 	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 	ntb_link_disable(ntb);
 	ntb_clear_ctx(ntb);
+	remote_ways_remove(link);
+	/* asked for by somebody who had not yet seen that it is removed */
 	cancel_delayed_work_sync(&link->tick);
 	cancel_work_sync(&link->rx.work);
-	remote_ways_remove(link);
 	link_jobs_wait(link);
 	/* one that was opening when the link went down */
 	remote_sessions_end(link);

@@ -12,8 +12,8 @@
  *   remote_session.c  sessions over the link, of this host as a lender
  *   irq.c        interrupts that come over the link
  *
- * Order of locks: tx_lock, window_lock, lock. The tick (link.c), which alone
- * changes the state, takes all of them in turn.
+ * Order of locks: settle_lock, tx_lock, window_lock, lock. The tick (link.c),
+ * which alone changes the state, takes all but the first in turn.
  */
 #ifndef _SMARTIO_LINK_H
 #define _SMARTIO_LINK_H
@@ -71,7 +71,8 @@ struct link_counters {
  * @dev: in class smartio_link
  * @wq: ordered, runs @tick
  * @tick: the state machine, each heartbeat and when something happens
- * @removed: the NTB goes; no more ticks
+ * @settle_lock: protects the ticks that link_settle() asks for against removal
+ * @removed: the NTB goes; no more ticks; changed under @settle_lock
  * @restart: why the link has to be taken down, or NULL
  * @lock: protects @state, @generation, @calls; peer, peer_name, reason
  * @state: see above; changed by the tick, under @window_lock too
@@ -132,6 +133,7 @@ struct smartio_link {
 	struct device *dev;
 	struct workqueue_struct *wq;
 	struct delayed_work tick;
+	struct mutex settle_lock;	/* link_settle() against removal */
 	bool removed;
 	const char *restart;
 
