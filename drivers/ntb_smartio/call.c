@@ -175,8 +175,12 @@ static void link_job_work(struct work_struct *work)
 	/* The replies of this module itself are small. */
 	void *reply = kvzalloc(max(size, PAGE_SIZE), GFP_NOIO);
 	int status = -ENOMEM;
+	u32 generation;
 
-	if (job->busy)
+	if (!link_is_up(job->link, &generation) ||
+	    generation != job->generation)
+		status = -ENOLINK;	/* nor is anybody there to hear it */
+	else if (job->busy)
 		status = -EBUSY;
 	else if (time_after(jiffies, job->deadline))
 		status = -ETIMEDOUT;	/* nobody waits for it any more */
@@ -223,7 +227,9 @@ static void link_job_start(struct smartio_link *link, u32 generation,
 
 /**
  * link_jobs_wait() - until no request of the other side runs
- * @link: is down, for good
+ * @link: is down, and its sessions are over or about to be
+ *
+ * They end by themselves: what they could wait for on the link fails.
  *
  * Context: process, may sleep.
  */

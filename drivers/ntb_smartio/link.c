@@ -205,6 +205,8 @@ static void link_down(struct smartio_link *link, const char *why)
 	if (was_up) {
 		remote_ways_lost(link);
 		remote_sessions_end(link);
+		/* what was asked before must not act on what comes after */
+		link_jobs_wait(link);
 	}
 	spin_lock(&link->lock);
 	if (!++link->generation)
@@ -622,9 +624,6 @@ static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	/* asked for by somebody who had not yet seen that it is removed */
 	cancel_delayed_work_sync(&link->tick);
 	cancel_work_sync(&link->rx.work);
-	link_jobs_wait(link);
-	/* one that was opening when the link went down */
-	remote_sessions_end(link);
 	link_unmap_device(link, NULL);
 	smartio_sysfs_link_remove(link);
 	link_ring_exit(link);

@@ -258,12 +258,17 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 		goto put_lent;
 	/*
 	 * If the link went down meanwhile, whoever ends its sessions may have
-	 * missed this one.
+	 * missed this one. Inside the session, so that a device that is taken
+	 * back is not mapped after all its mappings were ended.
 	 */
-	ret = -ENOLINK;
-	if (link_is_up(link, &current_generation) &&
-	    current_generation == generation)
-		ret = link_map_device(link, lent, mw, &dma);
+	ret = lend_session_enter(session);
+	if (!ret) {
+		ret = -ENOLINK;
+		if (link_is_up(link, &current_generation) &&
+		    current_generation == generation)
+			ret = link_map_device(link, lent, mw, &dma);
+		lend_session_leave(session);
+	}
 	if (ret) {
 		lend_end(session, LEND_END_LINK);
 	} else {
