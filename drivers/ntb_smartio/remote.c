@@ -197,6 +197,8 @@ static int remote_segment_alloc(struct smartio_way *way, u64 id,
 
 	ret = remote_ask(way, WIRE_SEGMENT_ALLOC, id, &range, &reply,
 			 sizeof(reply), REMOTE_CALL_MS);
+	if (!ret && !reply.handle)
+		ret = -EPROTO;
 	if (ret)
 		return ret;
 	segment->handle = le32_to_cpu(reply.handle);
@@ -398,9 +400,16 @@ static void remote_named(struct smartio_link *link,
 		struct smartio_device *sdev = &remote->way->sdev;
 
 		count++;
-		if (strcmp(sdev->pci_name, news->device.pci) ||
-		    strcmp(sdev->service, news->device.service))
+		if (strcmp(sdev->pci_name, news->device.pci))
 			continue;
+		if (strcmp(sdev->service, news->device.service)) {
+			/* lent as something else now; two have no room */
+			list_del(&remote->entry);
+			mutex_unlock(&link->ways_lock);
+			smartio_way_remove(remote->way);
+			remote_add(link, news);
+			return;
+		}
 		WRITE_ONCE(remote->device, news->id);
 		remote->incarnation = READ_ONCE(link->peer_incarnation);
 		remote->named = true;
@@ -430,7 +439,7 @@ static bool remote_goes(const struct remote *remote,
 {
 	switch (news->type) {
 	case WIRE_DEVICE_GONE:
-		return remote->device == news->id;
+		return remote->named && remote->device == news->id;
 	case WIRE_DEVICE_END:
 		/*
 		 * Taken back while the link was down. A lender that has only
@@ -586,7 +595,8 @@ void remote_receive(struct smartio_link *link,
 	}
 	mutex_lock(&link->ways_lock);
 	list_for_each_entry(remote, &link->ways, entry) {
-		if (remote->device != message->device)
+		/* the numbers of before the link came up are not those of now */
+		if (!remote->named || remote->device != message->device)
 			continue;
 		if (smartio_way_behind(remote->way))
 			link_restart(link, "the other side sends more than a driver takes");
