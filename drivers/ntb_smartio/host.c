@@ -46,7 +46,8 @@ struct smartio_host {
 static LIST_HEAD(smartio_hosts);
 static unsigned int smartio_hosts_known;	/* under smartio_hosts_lock */
 static DEFINE_SPINLOCK(smartio_hosts_lock);	/* the list, names, fences */
-static DEFINE_MUTEX(smartio_fence_lock);	/* one fence at a time; adding */
+static DEFINE_MUTEX(smartio_fence_lock);	/* one fence at a time */
+static DEFINE_MUTEX(smartio_add_lock);		/* adding to the list */
 
 /**
  * smartio_uuid_text() - a UUID as people read it
@@ -259,19 +260,12 @@ static const struct class smartio_host_class = {
 	.class_groups = smartio_host_class_groups,
 };
 
-/**
- * smartio_host_seen() - a host is on a link
- * @uuid: who
- * @name: its name now
- *
- * Context: process, may sleep.
- * Return: 0, -ENOMEM, or -ENOSPC: too many of them.
- */
-int smartio_host_seen(const uuid_t *uuid, const char *name)
+static int smartio_host_add(const uuid_t *uuid, const char *name)
 {
 	struct smartio_host *host;
 	bool full;
 
+	lockdep_assert_held(&smartio_add_lock);
 	spin_lock(&smartio_hosts_lock);
 	host = smartio_host_find(uuid);
 	if (host)
@@ -296,14 +290,32 @@ int smartio_host_seen(const uuid_t *uuid, const char *name)
 		int ret = PTR_ERR(host->dev);
 
 		kfree(host);
-		/* over another link at the same time */
-		return ret == -EEXIST ? 0 : ret;
+		return ret;
 	}
 	spin_lock(&smartio_hosts_lock);
 	list_add_tail(&host->entry, &smartio_hosts);
 	smartio_hosts_known++;
 	spin_unlock(&smartio_hosts_lock);
 	return 0;
+}
+
+/**
+ * smartio_host_seen() - a host is on a link
+ * @uuid: who
+ * @name: its name now
+ *
+ * Context: process, may sleep.
+ * Return: 0, -ENOMEM, or -ENOSPC: too many of them.
+ */
+int smartio_host_seen(const uuid_t *uuid, const char *name)
+{
+	int ret;
+
+	/* two links to one host may come up at the same time */
+	mutex_lock(&smartio_add_lock);
+	ret = smartio_host_add(uuid, name);
+	mutex_unlock(&smartio_add_lock);
+	return ret;
 }
 
 static int __init smartio_self_init(void)
