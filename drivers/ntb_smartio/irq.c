@@ -50,12 +50,13 @@ int link_irq_alloc(struct smartio_link *link, const struct cpumask *cpus,
 	if (map.index < 0) {
 		dev_warn_once(link->dma, "%s: no MSI-X vector to add: %d\n",
 			      link->name, map.index);
-		return -ENOSPC;
+		ret = -ENOSPC;
+		goto done;
 	}
 	ret = request_irq(map.virq, irq->handler, 0, name, irq->context);
 	if (ret) {
 		pci_msix_free_irq(pdev, map);
-		return ret;
+		goto done;
 	}
 	irq_set_status_flags(map.virq, IRQ_NO_BALANCING);
 	get_cached_msi_msg(map.virq, &message);
@@ -72,6 +73,10 @@ int link_irq_alloc(struct smartio_link *link, const struct cpumask *cpus,
 	link_irq_free(link, irq);
 	irq->kind = SMARTIO_IRQ_NONE;
 	return -ENOSPC;
+
+done:
+	link_window_done(link, LINK_MSI_BASE, LINK_MSI_SIZE);
+	return ret;
 }
 
 /**
@@ -88,4 +93,5 @@ void link_irq_free(struct smartio_link *link, struct smartio_irq *irq)
 	irq_clear_status_flags(irq->virq, IRQ_NO_BALANCING);
 	free_irq(irq->virq, irq->context);
 	pci_msix_free_irq(to_pci_dev(link->dma), map);
+	link_window_done(link, LINK_MSI_BASE, LINK_MSI_SIZE);
 }

@@ -299,6 +299,8 @@ static void link_up(struct smartio_link *link, const struct wire_hello *hello)
 		dev_info(link->dma, "%s: link to %s (%pUb) is up\n",
 			 link->name, link->peer_name, &link->peer);
 	queue_work(link->rx.wq, &link->rx.work);
+	/* they may have changed since the other side took the hello */
+	link_apertures_tell(link);
 	remote_announce_all(link);
 }
 

@@ -12,7 +12,7 @@
  *   remote_session.c  sessions over the link, of this host as a lender
  *   irq.c        interrupts that come over the link
  *
- * Order of locks: settle_lock, tx_lock, window_lock, lock. The tick (link.c),
+ * Order of locks: settle_lock, tell_lock, tx_lock, window_lock, lock. The tick (link.c),
  * which alone changes the state, takes all but the first in turn.
  */
 #ifndef _SMARTIO_LINK_H
@@ -45,6 +45,7 @@ enum link_state {
 /* An aperture in this host's byte order; see struct wire_aperture. */
 struct link_aperture {
 	u32 mw;
+	unsigned int users;	/* of an own one but the first */
 	u64 base;
 	u64 size;
 };
@@ -102,6 +103,8 @@ struct link_counters {
  * @window_phys: of outgoing ones, for this host's CPUs
  * @window_size: in bytes, of those in either direction
  * @own: what this host opens
+ * @tell_lock: one at a time tells the other side of @own, so that what it
+ *	hears last is what is
  * @open: whether it is open now
  * @peer_own: what the other side has opened
  * @quarantine: where a shut window leads to, should its limit not hold
@@ -165,6 +168,7 @@ struct smartio_link {
 	phys_addr_t window_phys[LINK_WINDOWS_MAX];
 	u64 window_size[LINK_WINDOWS_MAX];
 	struct link_aperture own[WIRE_APERTURES];
+	struct mutex tell_lock;		/* telling of own, in order */
 	bool open;
 	struct link_aperture peer_own[WIRE_APERTURES];
 	void *quarantine;
@@ -258,6 +262,8 @@ int link_windows_open(struct smartio_link *link);
 void link_windows_close(struct smartio_link *link);
 int link_window_need(struct smartio_link *link, u64 base, u64 size,
 		     const char *what);
+void link_window_done(struct smartio_link *link, u64 base, u64 size);
+void link_apertures_tell(struct smartio_link *link);
 int link_window_reach(struct smartio_link *link, u64 addr, u64 size,
 		      unsigned int *mw, u64 *offset);
 int link_window_phys(struct smartio_link *link, u64 addr, u64 size,

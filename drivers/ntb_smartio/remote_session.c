@@ -152,9 +152,14 @@ static void remote_session_segment_free(struct lend_session *session,
 			segment->dma);
 }
 
+static u64 remote_bar_size(struct pci_dev *pdev, unsigned int bar)
+{
+	return PAGE_ALIGN(pci_resource_len(pdev, bar));
+}
+
 /*
  * With an IOMMU exactly these pages become reachable. Without one a window
- * has to lead to the whole of the BAR.
+ * has to lead to the whole of the BAR, as long as a session maps part of it.
  */
 static int remote_session_bar_map(struct lend_session *session,
 				  struct lend_bar *bar)
@@ -175,8 +180,7 @@ static int remote_session_bar_map(struct lend_session *session,
 		return 0;
 	}
 	ret = link_window_need(link, pci_bus_address(pdev, bar->bar),
-			       PAGE_ALIGN(pci_resource_len(pdev, bar->bar)),
-			       pci_name(pdev));
+			       remote_bar_size(pdev, bar->bar), pci_name(pdev));
 	if (!ret)
 		bar->peer_addr = pci_bus_address(pdev, bar->bar) + bar->offset;
 	return ret;
@@ -185,11 +189,15 @@ static int remote_session_bar_map(struct lend_session *session,
 static void remote_session_bar_unmap(struct lend_session *session,
 				     struct lend_bar *bar)
 {
+	struct pci_dev *pdev = session->s.lent->pdev;
 	struct smartio_link *link = session->link;
 
 	if (link->iommu)
 		dma_unmap_resource(link->dma, bar->peer_addr, bar->size,
 				   DMA_BIDIRECTIONAL, 0);
+	else
+		link_window_done(link, pci_bus_address(pdev, bar->bar),
+				 remote_bar_size(pdev, bar->bar));
 }
 
 static const struct lend_session_ops remote_session_ops = {

@@ -82,6 +82,7 @@ int link_windows_init(struct smartio_link *link)
 	int i, count, ret;
 
 	mutex_init(&link->window_lock);
+	mutex_init(&link->tell_lock);
 	mutex_init(&link->maps_lock);
 	INIT_LIST_HEAD(&link->maps);
 	count = ntb_peer_mw_count(ntb);
@@ -148,8 +149,10 @@ static int link_aperture_open(struct smartio_link *link,
 				   aperture->base, aperture->size);
 
 	if (ret)
-		dev_err(link->dma, "%s: window %u can't lead to %#llx: %d\n",
-			link->name, aperture->mw, aperture->base, ret);
+		dev_err_ratelimited(link->dma,
+				    "%s: window %u can't lead to %#llx: %d\n",
+				    link->name, aperture->mw, aperture->base,
+				    ret);
 	return ret;
 }
 
@@ -174,6 +177,28 @@ int link_windows_open(struct smartio_link *link)
 	return ret;
 }
 
+/*
+ * First the limit alone, which no access can slip through; then, for a bridge
+ * that takes a limit of 0 for none, away from base 0, which is where a flat
+ * window leads to. Drivers read both back, which pushes out whatever was posted
+ * through the window before.
+ */
+static int link_window_shut(struct smartio_link *link, unsigned int mw)
+{
+	int ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw, 0, 0);
+
+	if (!ret)
+		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
+				       link->quarantine_dma, 0);
+	if (ret && pci_device_is_present(link->ntb->pdev)) {
+		dev_err(link->dma,
+			"%s: window %u can't be shut (%d): the NTB is taken off the bus\n",
+			link->name, mw, ret);
+		pci_clear_master(link->ntb->pdev);
+	}
+	return ret;
+}
+
 /**
  * link_windows_close() - nothing of the other side lands any more
  * @link: the link; under window_lock
@@ -182,29 +207,13 @@ int link_windows_open(struct smartio_link *link)
  */
 void link_windows_close(struct smartio_link *link)
 {
-	unsigned int i;
-	int ret = 0;
+	unsigned int mw;
 
 	lockdep_assert_held(&link->window_lock);
 	link->open = false;
-	/*
-	 * First the limit alone, which no access can slip through; then, for
-	 * a bridge that takes a limit of 0 for none, away from base 0, which
-	 * is where a flat window leads to. Drivers read both back, which
-	 * pushes out whatever was posted through the window before.
-	 */
-	for (i = 0; i < link->windows && !ret; i++) {
-		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, i, 0, 0);
-		if (!ret)
-			ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, i,
-					       link->quarantine_dma, 0);
-	}
-	if (ret && pci_device_is_present(link->ntb->pdev)) {
-		dev_err(link->dma,
-			"%s: window %u can't be shut (%d): the NTB is taken off the bus\n",
-			link->name, i - 1, ret);
-		pci_clear_master(link->ntb->pdev);
-	}
+	for (mw = 0; mw < link->windows; mw++)
+		if (link_window_shut(link, mw))
+			return;
 }
 
 static bool link_within(const struct link_aperture *aperture, u64 addr,
@@ -215,7 +224,13 @@ static bool link_within(const struct link_aperture *aperture, u64 addr,
 	       addr - aperture->base <= aperture->size - size;
 }
 
-static void link_apertures_tell(struct smartio_link *link)
+/**
+ * link_apertures_tell() - tell the other side what is open to it
+ * @link: the link; nothing happens if it is not up
+ *
+ * Context: process, may sleep.
+ */
+void link_apertures_tell(struct smartio_link *link)
 {
 	struct wire_aperture apertures[WIRE_APERTURES] = {};
 	struct wire_message message = {
@@ -225,13 +240,31 @@ static void link_apertures_tell(struct smartio_link *link)
 	u32 generation;
 	int i;
 
+	mutex_lock(&link->tell_lock);
+	mutex_lock(&link->window_lock);
 	for (i = 0; i < WIRE_APERTURES; i++) {
 		apertures[i].mw = cpu_to_le32(link->own[i].mw);
 		apertures[i].base = cpu_to_le64(link->own[i].base);
 		apertures[i].size = cpu_to_le64(link->own[i].size);
 	}
+	mutex_unlock(&link->window_lock);
 	if (link_is_up(link, &generation))
 		link_send(link, generation, &message, apertures);
+	mutex_unlock(&link->tell_lock);
+}
+
+static bool link_within_own(struct smartio_link *link, u64 base, u64 size,
+			    struct link_aperture **aperture)
+{
+	int i;
+
+	lockdep_assert_held(&link->window_lock);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		*aperture = &link->own[i];
+		if (link_within(*aperture, base, size))
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -241,7 +274,8 @@ static void link_apertures_tell(struct smartio_link *link)
  * @size: bytes
  * @what: for people
  *
- * The other side is told, before whatever is sent after this.
+ * The other side is told, before whatever is sent after this. It is open until
+ * link_window_done() was called as often as this.
  *
  * Context: process, may sleep.
  * Return: 0; -ENOSPC: no window is left; -EIO.
@@ -254,15 +288,14 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
 	int i, mw, ret = -ENOSPC;
 
 	mutex_lock(&link->window_lock);
-	for (i = 0; i < WIRE_APERTURES; i++) {
-		aperture = &link->own[i];
-		if (link_within(aperture, base, size)) {
-			mutex_unlock(&link->window_lock);
-			return 0;
-		}
-		if (aperture->size)
-			used[aperture->mw] = true;
+	if (link_within_own(link, base, size, &aperture)) {
+		aperture->users++;
+		mutex_unlock(&link->window_lock);
+		return 0;
 	}
+	for (i = 0; i < WIRE_APERTURES; i++)
+		if (link->own[i].size)
+			used[link->own[i].mw] = true;
 	used[0] = true;
 	for (mw = 0; mw < link->windows; mw++)
 		if (!used[mw] && link->window_size[mw] >= size)
@@ -274,6 +307,7 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
 		aperture->mw = mw;
 		aperture->base = base;
 		aperture->size = size;
+		aperture->users = 1;
 		ret = link->open ? link_aperture_open(link, aperture) : 0;
 		if (ret)
 			aperture->size = 0;
@@ -286,6 +320,32 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
 	if (!ret)
 		link_apertures_tell(link);
 	return ret;
+}
+
+/**
+ * link_window_done() - the other side need not reach it any more
+ * @link: the link
+ * @base: as for link_window_need(), which succeeded
+ * @size: as for that
+ *
+ * Context: process, may sleep.
+ */
+void link_window_done(struct smartio_link *link, u64 base, u64 size)
+{
+	struct link_aperture *aperture;
+	bool shut = false;
+
+	mutex_lock(&link->window_lock);
+	if (link_within_own(link, base, size, &aperture) &&
+	    !--aperture->users && aperture != &link->own[0]) {
+		if (link->open)
+			link_window_shut(link, aperture->mw);
+		aperture->size = 0;
+		shut = true;
+	}
+	mutex_unlock(&link->window_lock);
+	if (shut)
+		link_apertures_tell(link);
 }
 
 /**
