@@ -155,7 +155,9 @@ static void link_set_state(struct smartio_link *link, enum link_state state,
 
 	spin_lock(&link->lock);
 	changed = link->state != state;
-	news = link->reason != reason;
+	news = state == LINK_REFUSED && link->refused_told != reason;
+	if (news || state == LINK_UP)
+		link->refused_told = reason;
 	link->state = state;
 	if (reason)
 		link->reason = reason;
@@ -163,8 +165,7 @@ static void link_set_state(struct smartio_link *link, enum link_state state,
 	if (changed)
 		trace_smartio_link(link->name, state, link->generation,
 				   reason ? reason : "");
-	if (state == LINK_REFUSED && changed && news &&
-	    __ratelimit(&link->log_limit))
+	if (news && __ratelimit(&link->log_limit))
 		dev_err(link->dma, "%s: refused%s%s: %s\n", link->name,
 			link->known ? " by or refusing " : "",
 			link->known ? link->peer_name : "", reason);

@@ -86,6 +86,7 @@ struct link_counters {
  * @fenced: the other side said that this host is fenced, and has not let it in
  *	since
  * @reason: why it was refused, or lost; for people
+ * @refused_told: which refusal is in the log already; constant texts
  * @refusal: what the other side is told
  * @refused_at: since when
  * @log_limit: of log lines that the other side can bring about
@@ -150,6 +151,7 @@ struct smartio_link {
 	bool known;
 	bool fenced;
 	const char *reason;
+	const char *refused_told;
 	enum wire_reason refusal;
 	ktime_t refused_at;
 	struct ratelimit_state log_limit;
