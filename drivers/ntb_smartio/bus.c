@@ -241,12 +241,14 @@ static int smartio_bus_probe(struct device *dev)
 	bool offered;
 	int ret;
 
+	/* a session that it opens may be lost before it returns: that waits */
+	mutex_lock(&way->driver_lock);
 	ret = driver->probe(sdev);
+	if (!ret)
+		way->driver = driver;
+	mutex_unlock(&way->driver_lock);
 	if (ret)
 		return ret;
-	mutex_lock(&way->driver_lock);
-	way->driver = driver;
-	mutex_unlock(&way->driver_lock);
 	spin_lock(&way->lock);
 	offered = way->offered;
 	spin_unlock(&way->lock);

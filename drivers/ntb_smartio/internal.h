@@ -11,11 +11,12 @@
  * (local.c), or over a link (remote.c and what is below it). Both fill in the
  * two tables of operations below.
  *
- * Order of locks: way->session_lock, way->driver_lock; smartio_lents_lock,
- * lent->lock, session->lock. No lock of one of the two groups is taken under
- * one of the other, nor held while a driver's callback runs, save
- * way->session_lock in smartio_open() and smartio_close(), and
- * way->driver_lock, which is there for that.
+ * Order of locks: way->driver_lock, way->session_lock, way->lock;
+ * smartio_lents_lock and session->lock, then lent->lock. The locks of a way are
+ * not taken under those of a lender; those of a lender are, on the local way,
+ * under way->session_lock. None is held while a callback of a driver runs, save
+ * way->driver_lock, which is there for that, and, for those of the lender's
+ * half on the local way, way->session_lock.
  */
 #ifndef _SMARTIO_INTERNAL_H
 #define _SMARTIO_INTERNAL_H

@@ -69,7 +69,7 @@ void link_put(struct smartio_link *link)
  * @link: the link
  * @generation: of it, then
  *
- * Context: any but hard interrupts.
+ * Context: process.
  * Return: true or false.
  */
 bool link_is_up(struct smartio_link *link, u32 *generation)
@@ -158,7 +158,7 @@ static void link_set_state(struct smartio_link *link, enum link_state state,
 	news = state == LINK_REFUSED && link->refused_told != reason;
 	if (news || state == LINK_UP)
 		link->refused_told = reason;
-	link->state = state;
+	WRITE_ONCE(link->state, state);
 	if (reason)
 		link->reason = reason;
 	spin_unlock(&link->lock);

@@ -135,9 +135,9 @@ static int remote_revoke(struct smartio_way *way, u64 id)
 static bool remote_link_up(struct smartio_way *way)
 {
 	struct remote *remote = way->private;
-	u32 generation;
 
-	return link_is_up(remote->link, &generation);
+	/* asked in any context: without the lock */
+	return READ_ONCE(remote->link->state) == LINK_UP;
 }
 
 static int remote_call(struct smartio_way *way, u64 id, const void *request,
