@@ -6,7 +6,7 @@ set(NTB ntb/link ntb/pingpong ntb/silent ntb/perf ntb/netdev ntb/kselftest ntb/k
 set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/removed-ntb)
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped
   p2p/pulled-cable p2p/reload)
-set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/killed-host)
+set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/removed-ntb smartio/killed-host)
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
   share/unload-under-load share/killed-borrower share/pulled-cable share/reset-under-load share/fence share/lender-reload
   share/lender-reboot)
