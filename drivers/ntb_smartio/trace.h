@@ -106,6 +106,22 @@ TRACE_EVENT(smartio_link,
 		  __entry->generation, __get_str(reason))
 );
 
+/* so that user space can read them too */
+TRACE_DEFINE_ENUM(WIRE_REPLY);
+TRACE_DEFINE_ENUM(WIRE_NOTIFY);
+TRACE_DEFINE_ENUM(WIRE_DEVICE);
+TRACE_DEFINE_ENUM(WIRE_DEVICE_GONE);
+TRACE_DEFINE_ENUM(WIRE_DEVICE_END);
+TRACE_DEFINE_ENUM(WIRE_ENDED);
+TRACE_DEFINE_ENUM(WIRE_APERTURE);
+TRACE_DEFINE_ENUM(WIRE_OPEN_SESSION);
+TRACE_DEFINE_ENUM(WIRE_CLOSE_SESSION);
+TRACE_DEFINE_ENUM(WIRE_REVOKE);
+TRACE_DEFINE_ENUM(WIRE_REQUEST);
+TRACE_DEFINE_ENUM(WIRE_SEGMENT_ALLOC);
+TRACE_DEFINE_ENUM(WIRE_SEGMENT_FREE);
+TRACE_DEFINE_ENUM(WIRE_MAP_BAR);
+
 TRACE_EVENT(smartio_message,
 	TP_PROTO(const char *link, bool sent,
 		 const struct wire_message *message, int status),
@@ -128,9 +144,24 @@ TRACE_EVENT(smartio_message,
 		__entry->session = message->session;
 		__entry->status = status;
 	),
-	TP_printk("%s %s type=%u length=%u request=%u session=%#llx status=%d",
+	TP_printk("%s %s %s length=%u request=%u session=%#llx status=%d",
 		  __get_str(link), __entry->sent ? "sent" : "received",
-		  __entry->type, __entry->length, __entry->request,
+		  __print_symbolic(__entry->type,
+				   { WIRE_REPLY, "reply" },
+				   { WIRE_NOTIFY, "notify" },
+				   { WIRE_DEVICE, "device" },
+				   { WIRE_DEVICE_GONE, "device-gone" },
+				   { WIRE_DEVICE_END, "device-end" },
+				   { WIRE_ENDED, "ended" },
+				   { WIRE_APERTURE, "aperture" },
+				   { WIRE_OPEN_SESSION, "open" },
+				   { WIRE_CLOSE_SESSION, "close" },
+				   { WIRE_REVOKE, "revoke" },
+				   { WIRE_REQUEST, "request" },
+				   { WIRE_SEGMENT_ALLOC, "segment-alloc" },
+				   { WIRE_SEGMENT_FREE, "segment-free" },
+				   { WIRE_MAP_BAR, "map-bar" }),
+		  __entry->length, __entry->request,
 		  __entry->session, __entry->status)
 );
 
