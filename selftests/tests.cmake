@@ -6,7 +6,7 @@ set(NTB ntb/link ntb/pingpong ntb/silent ntb/perf ntb/netdev ntb/kselftest ntb/k
 set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/removed-ntb)
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped
   p2p/pulled-cable p2p/reload)
-set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/removed-ntb smartio/killed-host)
+set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/killed-host)
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
   share/unload-under-load share/killed-borrower share/pulled-cable share/reset-under-load share/fence share/lender-reload
   share/lender-reboot)
@@ -25,7 +25,7 @@ if(SMARTIO_KERNEL STREQUAL "debug")
 endif()
 
 on_cluster(noiommu pair-noiommu ${NVME} ${NTB} ${FAULTS})
-on_cluster(iommu pair-iommu ${NVME} ${NTB} ${FAULTS})
+on_cluster(iommu pair-iommu ${NVME} ${NTB} ${FAULTS} smartio/removed-ntb)
 on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL})
 on_cluster(star star ${P2P} cluster/tool cluster/side-by-side cluster/instructions)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
