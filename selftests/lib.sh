@@ -17,7 +17,7 @@ provenance='loading out-of-tree module taints kernel|module verification failed'
 
 say() { printf '# %s\n' "$*"; }
 fail() { printf 'FAIL %s: %s\n' "$test_name" "$*"; failed=1; exit 1; }
-skip() { printf 'SKIP %s: %s\n' "$test_name" "$*"; exit 4; }
+skip() { printf 'SKIP %s: %s\n' "$test_name" "$*"; skipped=1; exit 4; }
 
 cluster() { "$top/scripts/cluster" "$@"; }
 
@@ -99,9 +99,10 @@ finish() {
 		failed=1 status=1
 	fi
 	[ $status = 0 ] && printf 'PASS %s\n' "$test_name"
-	case $status,${failed:-0} in
-	0,* | 4,* | *,1) ;;
-	*) printf 'FAIL %s: a command that had to succeed ended with status %s\n' "$test_name" $status ;;
+	case $status,${failed:-0},${skipped:-0} in
+	0,* | *,1,* | 4,*,1) ;;
+	*) printf 'FAIL %s: a command that had to succeed ended with status %s\n' "$test_name" $status
+		status=1 ;;
 	esac
 	exit $status
 }

@@ -36,8 +36,8 @@ lend() {
 	on lender smartioctl lend "$drive_pci" > /dev/null || fail "smartioctl lend $drive_pci failed"
 }
 unlend() {
-	sh_on lender '! [ -d /sys/module/smartio_nvme_mgr ] || { ! [ -e /sys/class/smartio_lent/$1 ] || smartioctl unlend $1 > /dev/null
-		! [ -d /sys/module/nvme ] || rmmod nvme; rmmod smartio_nvme_mgr; }' "$drive_pci"
+	sh_on lender '! [ -d /sys/module/smartio_nvme_mgr ] || { ! [ -e /sys/class/smartio_lent/$1 ] || smartioctl unlend $1 $2 > /dev/null
+		! [ -d /sys/module/nvme ] || rmmod nvme; rmmod smartio_nvme_mgr; }' "$drive_pci" "${1:-}"
 }
 
 # attach HOST [NAME=VALUE…]: the client with these parameters, until its disk can be read.
