@@ -27,16 +27,19 @@
  * @link: the link; a reference
  * @way: the way
  * @device: how the lender calls the device; under link->ways_lock
+ * @incarnation: of the lender that named it; under link->ways_lock
  * @named: it has been named since the link is up; under link->ways_lock
+ * @opened: there was a session, and the next two are of the last one
+ * @fences: how often this host had been fenced then
+ * @fences_of: by which incarnation of the lender
  */
 struct remote {
 	struct list_head entry;
 	struct smartio_link *link;
 	struct smartio_way *way;
 	u32 device;
-	u32 incarnation;	/* of the lender that named it */
+	u32 incarnation;
 	bool named;
-	/* at the last session: how often this host was fenced, by whom */
 	bool opened;
 	u32 fences;
 	u32 fences_of;

@@ -354,7 +354,8 @@ static int echo_run(struct echo_way *way, const char *line)
 	unsigned int a = 0, b = 0;
 	char word[16] = "";
 
-	sscanf(line, "%15s %u %u", word, &a, &b);
+	if (sscanf(line, "%15s %u %u", word, &a, &b) < 1)
+		return -EINVAL;
 	if (!strcmp(word, "open"))
 		return smartio_open(way->sdev);
 	if (!strcmp(word, "close")) {
