@@ -203,13 +203,13 @@ static int smartio_fence(const char *text, size_t count, bool fenced)
 	mutex_lock(&smartio_fence_lock);
 	spin_lock(&smartio_hosts_lock);
 	host = smartio_host_named(strim(word));
-	if (!host)
+	if (!host) {
 		ret = -ENOENT;
-	else if (IS_ERR(host))
+	} else if (IS_ERR(host)) {
 		ret = PTR_ERR(host);
-	else if (uuid_equal(&host->uuid, &smartio_self))
+	} else if (uuid_equal(&host->uuid, &smartio_self)) {
 		ret = -EINVAL;
-	else if (host->fenced != fenced) {
+	} else if (host->fenced != fenced) {
 		host->fenced = fenced;
 		host->fences += fenced;
 	}

@@ -8,7 +8,7 @@
 #include "internal.h"
 
 LIST_HEAD(smartio_lents);
-DEFINE_MUTEX(smartio_lents_lock);
+DEFINE_MUTEX(smartio_lents_lock);	/* the list of lent devices */
 
 static void lend_release(struct kref *ref)
 {

@@ -34,7 +34,7 @@
 #define LINK_LOG_S	10
 
 LIST_HEAD(smartio_links);
-DEFINE_MUTEX(smartio_links_lock);
+DEFINE_MUTEX(smartio_links_lock);	/* the list of links */
 static DEFINE_IDA(link_ida);
 
 unsigned int smartio_heartbeat_ms = 100;

@@ -122,7 +122,7 @@ struct wire_boot {
 
 #define WIRE_SLOT	64
 #define WIRE_RING_MIN	4096	/* slots: the largest message fits many times */
-#define WIRE_RING_MAX	(1U << 20)
+#define WIRE_RING_MAX	1048576
 
 enum wire_type {
 	WIRE_PAD,		/* the rest of the ring is unused */
