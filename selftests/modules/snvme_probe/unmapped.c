@@ -16,6 +16,7 @@
 
 #define UNMAPPED_ENTRIES	16
 #define UNMAPPED_WAIT_MS	10000
+#define UNMAPPED_FAULT_MS	200
 #define MEDIA_PATTERN		0x5a
 #define PAGE_PATTERN		0xa5
 
@@ -156,6 +157,11 @@ static int unmapped_run(struct unmapped *u, bool never)
 	read = command(u, nvme_cmd_read, u->stray_dma);
 	if (read < 0)
 		return read;
+	/*
+	 * An emulated IOMMU drops a fault of a device whose last one was not
+	 * read yet (QEMU, vtd_try_collapse_fault()).
+	 */
+	msleep(UNMAPPED_FAULT_MS);
 	write = command(u, nvme_cmd_write, u->stray_dma);
 	if (write < 0)
 		return write;
