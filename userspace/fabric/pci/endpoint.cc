@@ -16,13 +16,6 @@
 namespace smartio::pci {
 namespace {
 
-// Where x86 devices send their MSIs; never memory, whatever a guest maps there.
-constexpr std::uint64_t kInterruptBegin = 0xfee00000;
-constexpr std::uint64_t kInterruptEnd = 0xfef00000;
-constexpr bool is_interrupt(BusAddress address) {
-  return address.value >= kInterruptBegin && address.value < kInterruptEnd;
-}
-
 constexpr std::size_t kMaxPeerRead = 4096;  // Function::bar_read's limit
 
 /// As many of `length` bytes at `address` as lie before the end of the address space and on one side of the
@@ -235,6 +228,12 @@ void Endpoint::interrupt(unsigned vector) {
     counters_.add(Count::interrupts_dropped);
     return;
   }
+  // Behind the writes before it, as on PCIe, where both are posted writes of one requester.
+  const auto qemu = link();
+  if (!qemu || !qemu->after_writes([this, vector] { signal(vector); })) signal(vector);
+}
+
+void Endpoint::signal(unsigned vector) {
   switch (vectors_.signal(vector)) {
     case VectorTable::Signalled::sent:
       counters_.add(Count::interrupts_sent);

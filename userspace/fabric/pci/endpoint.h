@@ -88,6 +88,7 @@ class Endpoint final : public Port {
   Outcome write_elsewhere(BusAddress address, std::span<const std::byte> data, Transaction transaction,
                           std::uint64_t& length);
   Outcome read_elsewhere(BusAddress address, std::span<std::byte> data, Transaction transaction, std::uint64_t& length);
+  void signal(unsigned vector);
 
   Host& host_;
   std::string name_;

@@ -20,6 +20,7 @@ namespace {
 class NoLink : public GuestLink {
  public:
   bool post_write(BusAddress, std::span<const std::byte>) override { return false; }
+  bool after_writes(std::function<void()>) override { return false; }
   bool read(BusAddress, std::span<std::byte>) override { return false; }
 };
 

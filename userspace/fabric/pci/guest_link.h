@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 
 #include "fabric/pci/types.h"
@@ -16,6 +17,11 @@ class GuestLink {
 
   /// Hands a write over and returns at once. False: it was dropped, since the guest is gone or takes nothing.
   virtual bool post_write(BusAddress address, std::span<const std::byte> data) = 0;
+
+  /// Calls `then` when QEMU has carried out all small writes posted so far (64 bytes at most, but for interrupts): at
+  /// once, or on the thread that QEMU's answers come in by. An interrupt by eventfd would overtake them otherwise.
+  /// False: the guest is gone, and `then` is not called.
+  virtual bool after_writes(std::function<void()> then) = 0;
 
   /// Reads and waits for the answer, seconds at worst, but not longer than the guest lives. False: refused, too
   /// late, or gone; `data` is then undefined. On the thread that the answer would come in by, fails at once.

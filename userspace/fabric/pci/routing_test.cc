@@ -24,6 +24,10 @@ class FakeLink : public GuestLink {
     writes.emplace_back(address.value, data.size());
     return true;
   }
+  bool after_writes(std::function<void()> then) override {
+    if (alive) then();
+    return alive;
+  }
   bool read(BusAddress address, std::span<std::byte> data) override {
     if (!alive) return false;
     std::ranges::fill(data, static_cast<std::byte>(address.value));

@@ -18,6 +18,13 @@ struct BusAddress {
   constexpr BusAddress operator+(std::uint64_t bytes) const { return {value + bytes}; }
 };
 
+// Where x86 devices send their MSIs; never memory, whatever a guest maps there.
+constexpr std::uint64_t kInterruptBegin = 0xfee00000;
+constexpr std::uint64_t kInterruptEnd = 0xfef00000;
+constexpr bool is_interrupt(BusAddress address) {
+  return address.value >= kInterruptBegin && address.value < kInterruptEnd;
+}
+
 /// What a transaction carries: the columns of the ledger.
 enum class Traffic : std::uint8_t {
   command,     ///< submission queue entries, written by a CPU or fetched by a drive

@@ -11,6 +11,9 @@ namespace {
 
 // Reads and writes have ids of their own: a late reply to one is never taken for the other's.
 constexpr std::uint16_t kWriteIds = 0x8000;
+// And so do writes that ask for a reply.
+constexpr std::uint16_t kAskedIds = 0x4000;
+constexpr std::size_t kSmall = 64;
 
 Header request(std::uint16_t id, Command command, std::size_t body, std::uint32_t flags) {
   return {id, static_cast<std::uint16_t>(command), static_cast<std::uint32_t>(sizeof(Header) + body), flags, 0};
@@ -23,15 +26,49 @@ bool DmaRequests::post_write(pci::BusAddress address, std::span<const std::byte>
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), most));
     const DmaAccess access{address.value, piece.size()};
-    const std::uint16_t id = kWriteIds | next_write_.fetch_add(1, std::memory_order_relaxed);
-    if (!outbox_->send(request(id, Command::dma_write, sizeof(access) + piece.size(), kFlagNoReply),
+    const bool ask = piece.size() <= kSmall && !pci::is_interrupt(address);
+    const auto number =
+        static_cast<std::uint16_t>(next_write_.fetch_add(1, std::memory_order_relaxed) & (kAskedIds - 1));
+    const auto id = static_cast<std::uint16_t>(kWriteIds | (ask ? kAskedIds : 0) | number);
+    if (ask) {  // before the answer can come
+      const std::scoped_lock lock(mutex_);
+      ++asked_;
+    }
+    if (!outbox_->send(request(id, Command::dma_write, sizeof(access) + piece.size(), ask ? 0 : kFlagNoReply),
                        std::as_bytes(std::span(&access, 1)), piece, Outbox::Kind::posted)) {
+      if (ask) write_answered();
       return false;
     }
     address = address + piece.size();
     data = data.subspan(piece.size());
   }
   return true;
+}
+
+bool DmaRequests::after_writes(std::function<void()> then) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (closed_) return false;
+    if (asked_ != answered_writes_) {
+      after_.emplace_back(asked_, std::move(then));
+      return true;
+    }
+  }
+  then();
+  return true;
+}
+
+void DmaRequests::write_answered() {
+  std::deque<std::pair<std::uint64_t, std::function<void()>>> ready;
+  {
+    const std::scoped_lock lock(mutex_);
+    ++answered_writes_;
+    while (!after_.empty() && after_.front().first <= answered_writes_) {
+      ready.push_back(std::move(after_.front()));
+      after_.pop_front();
+    }
+  }
+  for (const auto& [number, then] : ready) then();
 }
 
 bool DmaRequests::read(pci::BusAddress address, std::span<std::byte> data) {
@@ -72,7 +109,9 @@ Result<void> DmaRequests::reply(const Message& message) {
   const auto command = static_cast<Command>(message.header.command);
   const bool error = (message.header.flags & kFlagError) != 0;
   if (command == Command::dma_write) {
-    if (error && (message.header.id & kWriteIds) != 0) refused_();
+    if ((message.header.id & kWriteIds) == 0) return {};
+    if (error) refused_();
+    if ((message.header.id & kAskedIds) != 0) write_answered();
     return {};
   }
   if (command != Command::dma_read) return fail(fmt::format("a reply to a {}, which was never asked", name(command)));
@@ -102,6 +141,7 @@ void DmaRequests::close() {
   outbox_->close();
   const std::scoped_lock lock(mutex_);
   closed_ = true;
+  after_.clear();
   answered_.notify_all();
 }
 

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "fabric/pci/guest_link.h"
 #include "fabric/vfio_user/message_reader.h"
@@ -16,8 +18,9 @@
 
 namespace smartio::vfio_user {
 
-/// The device's requests to one guest's QEMU: DMA_WRITE, posted without a reply, and DMA_READ, waited for by the
-/// calling thread. Thread-safe; may outlive its connection, and then refuses everything.
+/// The device's requests to one guest's QEMU: DMA_WRITE, posted, and DMA_READ, waited for by the calling thread. Small
+/// writes, such as completions, ask for a reply, so that an interrupt can be told when they have been carried out: QEMU
+/// takes all in order. Thread-safe; may outlive its connection, and then refuses everything.
 class DmaRequests final : public pci::GuestLink {
  public:
   /// `refused` is called, on the connection's thread, for each posted write that QEMU answers with an error.
@@ -25,6 +28,7 @@ class DmaRequests final : public pci::GuestLink {
       : outbox_(std::move(outbox)), deadline_(deadline), refused_(std::move(refused)) {}
 
   bool post_write(pci::BusAddress address, std::span<const std::byte> data) override;
+  bool after_writes(std::function<void()> then) override;
   bool read(pci::BusAddress address, std::span<std::byte> data) override;
 
   /// For the connection: which thread replies come in by, and how much the client takes in one message.
@@ -42,6 +46,7 @@ class DmaRequests final : public pci::GuestLink {
     bool done = false;
     bool ok = false;
   };
+  void write_answered();
   bool read_piece(pci::BusAddress address, std::span<std::byte> data, std::chrono::steady_clock::time_point until);
 
   std::shared_ptr<Outbox> outbox_;
@@ -56,6 +61,9 @@ class DmaRequests final : public pci::GuestLink {
   std::map<std::uint16_t, Waiter*> waiters_;  // by message id
   std::uint16_t next_read_ = 0;
   bool closed_ = false;
+  std::uint64_t asked_ = 0;                                            // small writes posted
+  std::uint64_t answered_writes_ = 0;                                  // of these, or that could not be sent
+  std::deque<std::pair<std::uint64_t, std::function<void()>>> after_;  // what is to be called at which answer
 };
 
 }  // namespace smartio::vfio_user

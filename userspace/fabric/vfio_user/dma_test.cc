@@ -2,6 +2,7 @@
 // A device's DMA through its guest's memory and its guest's QEMU, while guests unmap, stall and die.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -89,6 +90,25 @@ TEST_F(Dma, WritesReachQemuInOrder) {
   while (seen.size() < 100) ASSERT_TRUE(client_.serve(5s).value_or(false));
   for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(seen[i], 0xfee00004 + i * 16);
   EXPECT_EQ(served_.endpoint().counters().get(Count::dma_refused_by_qemu), 0U);
+}
+
+TEST_F(Dma, AnInterruptStaysBehindTheWritesBeforeIt) {
+  const std::array<int, 1> fds{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const UniqueFd vector(fds[0]);
+  ASSERT_TRUE(client_.set_irqs(0, fds));
+  client_.set_dma_handler({.read = {}, .write = [&](BusAddress, std::span<const std::byte>) {
+                             EXPECT_EQ(pci::signals(vector), 0U);
+                             return true;
+                           }});
+  const std::uint64_t completion = 0;
+  served_.endpoint().write({0xd0000000}, bytes_of(completion), {});
+  served_.endpoint().write({0xd0000008}, bytes_of(completion), {});
+  served_.endpoint().interrupt(0);
+  EXPECT_EQ(pci::signals(vector), 0U);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(client_.serve(5s).value_or(false));
+  EXPECT_TRUE(eventually([&] { return pci::signals(vector) == 1; }));
+  served_.endpoint().interrupt(0);  // nothing before it
+  EXPECT_EQ(pci::signals(vector), 1U);
 }
 
 TEST_F(Dma, ARefusedWriteIsCounted) {
