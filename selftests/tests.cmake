@@ -2,10 +2,9 @@
 # Which test runs on which cluster (see on_cluster in CMakeLists.txt).
 set(NVME nvme/probe nvme/fio-verify nvme/poll-queues nvme/discard-zeroes nvme/passthrough nvme/nvme-cli
   nvme/namespaces nvme/filesystem nvme/media-error nvme/reset-under-load nvme/timeouts nvme/flush-fua-power)
-set(NTB ntb/link ntb/pingpong ntb/silent ntb/perf ntb/netdev ntb/kselftest ntb/kselftest-tool)
+set(NTB ntb/link ntb/pingpong ntb/silent ntb/perf ntb/netdev ntb/kselftest)
 set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/removed-ntb)
-set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped
-  p2p/pulled-cable p2p/reload)
+set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped)
 set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/killed-host)
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
   share/unload-under-load share/killed-borrower share/pulled-cable share/reset-under-load share/fence share/lender-reload
@@ -24,12 +23,24 @@ if(SMARTIO_KERNEL STREQUAL "debug")
   return()
 endif()
 
-on_cluster(noiommu pair-noiommu ${NVME} ${NTB} ${FAULTS})
-on_cluster(iommu pair-iommu ${NVME} ${NTB} ${FAULTS} smartio/removed-ntb)
-on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL})
-on_cluster(star star ${P2P} cluster/tool cluster/side-by-side cluster/instructions)
-on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+# What is run again on another cluster to see that it does not depend on the IOMMU, or the number of hosts: the core of it
+# in make check, all of it in make check-long.
+set(SHARE_AGAIN share/attach share/nvme-cli share/interrupts share/commands share/sharing share/pulled-cable
+  share/reset-under-load share/lender-reboot)
+set(TOOL_AGAIN)
+set(P2P_LONG)
+if(SMARTIO_LONG)
+  set(SHARE_AGAIN ${SHARE})
+  set(TOOL_AGAIN ntb/kselftest-tool)
+  set(P2P_LONG p2p/pulled-cable p2p/reload)
+endif()
+
 on_cluster(share star share/ledger share/lender-idle ${SHARE} ${HOSTILE})
-on_cluster(share-iommu star-iommu ${SHARE})
-on_cluster(share-pair pair ${SHARE})
+on_cluster(noiommu pair-noiommu ${NVME} ${NTB} ntb/kselftest-tool ${FAULTS})
+on_cluster(iommu pair-iommu ${NVME} ${NTB} ${TOOL_AGAIN} ${FAULTS} smartio/removed-ntb)
+on_cluster(share-iommu star-iommu ${SHARE_AGAIN})
+on_cluster(share-pair pair ${SHARE_AGAIN})
+on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL})
+on_cluster(star star ${P2P} ${P2P_LONG} cluster/tool cluster/side-by-side cluster/instructions)
 on_cluster(few star-few share/quota)

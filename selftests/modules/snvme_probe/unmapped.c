@@ -74,7 +74,7 @@ static int command(struct unmapped *u, u8 opcode, dma_addr_t addr)
 	struct nvme_completion *cqe = u->pair.cq.cpu;
 	struct nvme_command cmd = {
 		.rw.opcode = opcode,
-		.rw.command_id = cpu_to_le16(u->tail),
+		.rw.command_id = u->tail,
 		.rw.nsid = cpu_to_le32(1),
 		.rw.dptr.prp1 = cpu_to_le64(smartio_to_device(u->p->sdev,
 							      addr)),
