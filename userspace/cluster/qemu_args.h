@@ -32,8 +32,8 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
 /// The address of a host on the cluster's LAN, without the prefix length: 10.77.0.1 for the first one.
 std::string address_of(const topology::Topology& topology, std::string_view host);
 
-/// The system UUID of a host, by which others know it: derived from the names of topology and host (RFC 9562, version 8),
-/// so that it survives reboots.
+/// The system UUID of a host, by which others know it: derived from the names of topology and host (RFC 9562, version
+/// 8), so that it survives reboots.
 std::string uuid_of(const topology::Topology& topology, std::string_view host);
 
 /// The words as a person could paste them into a shell.

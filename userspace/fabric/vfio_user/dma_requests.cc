@@ -14,6 +14,9 @@ constexpr std::uint16_t kWriteIds = 0x8000;
 // And so do writes that ask for a reply.
 constexpr std::uint16_t kAskedIds = 0x4000;
 constexpr std::size_t kSmall = 64;
+// What is read through QEMU is no memory. It loads it by eight bytes, each a round trip to the device that they belong
+// to, and its guest's CPUs stand still meanwhile: a heartbeat must fit in between.
+constexpr std::size_t kReadPiece = 512;
 
 Header request(std::uint16_t id, Command command, std::size_t body, std::uint32_t flags) {
   return {id, static_cast<std::uint16_t>(command), static_cast<std::uint32_t>(sizeof(Header) + body), flags, 0};
@@ -74,7 +77,7 @@ void DmaRequests::write_answered() {
 bool DmaRequests::read(pci::BusAddress address, std::span<std::byte> data) {
   if (std::this_thread::get_id() == thread_.load()) return false;  // nobody would take the reply in
   const auto until = std::chrono::steady_clock::now() + deadline_;
-  const std::size_t most = max_transfer_.load(std::memory_order_relaxed);
+  const std::size_t most = std::min<std::size_t>(max_transfer_.load(std::memory_order_relaxed), kReadPiece);
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), most));
     if (!read_piece(address, piece, until)) return false;
