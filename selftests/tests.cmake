@@ -17,9 +17,9 @@ set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl
 
 # On the debug kernel (make check-debug) only what judges our own modules runs, and it looks for leaks at the end.
 if(SMARTIO_KERNEL STREQUAL "debug")
-  on_cluster(debug pair ntb/link ${LINKS}
+  on_cluster(1 debug pair ntb/link ${LINKS}
     smartio_nvme/manager smartio_nvme/hostile ${CLIENT} debug/kmemleak)
-  on_cluster(debug-star star ${SHARE} debug/kmemleak)
+  on_cluster(2 debug-star star ${SHARE} debug/kmemleak)
   return()
 endif()
 
@@ -38,12 +38,12 @@ if(SMARTIO_LONG)
   set(P2P_LONG p2p/pulled-cable p2p/reload)
 endif()
 
-on_cluster(share star share/ledger share/lender-idle ${SHARE} ${HOSTILE})
-on_cluster(noiommu pair-noiommu ${NVME} ${NTB} ntb/kselftest-tool ${FAULTS})
-on_cluster(iommu pair-iommu ${NVME} ${NTB} ${TOOL_AGAIN} ${FAULTS} smartio/removed-ntb)
-on_cluster(share-iommu star-iommu ${SHARE_IOMMU})
-on_cluster(share-pair pair ${SHARE_AGAIN})
-on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
-on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL})
-on_cluster(star star ${P2P} ${P2P_LONG} cluster/tool cluster/side-by-side cluster/instructions)
-on_cluster(few star-few share/quota)
+on_cluster(1 share star share/ledger share/lender-idle ${SHARE} ${HOSTILE})
+on_cluster(2 noiommu pair-noiommu ${NVME} ${NTB} ntb/kselftest-tool ${FAULTS})
+on_cluster(2 iommu pair-iommu ${NVME} ${NTB} ${TOOL_AGAIN} ${FAULTS} smartio/removed-ntb)
+on_cluster(2 share-iommu star-iommu ${SHARE_IOMMU})
+on_cluster(2 share-pair pair ${SHARE_AGAIN})
+on_cluster(1 manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+on_cluster(1 dual pair-dual ntb/two-links ${SMARTIOCTL})
+on_cluster(2 star star ${P2P} ${P2P_LONG} cluster/tool cluster/side-by-side cluster/instructions)
+on_cluster(1 few star-few share/quota)

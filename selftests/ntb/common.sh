@@ -12,12 +12,14 @@ ntb_device() { on "$1" bash -c 'ls /sys/bus/ntb/devices | head -1'; }
 # then ntb_hw_amd hears no event until another one enables it: so it is loaded anew behind a client.
 ntb_clean() {
 	local host
+	# All clients first: an ntb_perf whose link comes up while the other side has none waits for it for half an hour.
 	for host in "${pair[@]}"; do
-		sh_on "$host" 'clients=
-			for m in ntb_netdev ntb_transport ntb_pingpong ntb_perf; do
-				if [ -d /sys/module/$m ]; then clients=1; modprobe -r $m; fi
-			done
-			if [ "$clients" ]; then modprobe -r ntb_hw_amd; fi
+		sh_on "$host" 'for m in ntb_netdev ntb_transport ntb_pingpong ntb_perf; do
+				if [ -d /sys/module/$m ]; then touch /run/ntb_had_client; modprobe -r $m; fi
+			done'
+	done
+	for host in "${pair[@]}"; do
+		sh_on "$host" 'if [ -e /run/ntb_had_client ]; then rm /run/ntb_had_client; modprobe -r ntb_hw_amd; fi
 			modprobe ntb_hw_amd'
 	done
 }
