@@ -19,7 +19,7 @@ using ::testing::Not;
 
 TEST(Setups, AreComparedToOthersThatComeFirst) {
   std::vector<std::string> before;
-  for (const Setup& setup : all_setups()) {
+  for (const auto& setup : all_setups()) {
     EXPECT_EQ(setup.stock, setup.compare.empty());
     if (!setup.stock) {
       EXPECT_THAT(before, Contains(setup.compare));
