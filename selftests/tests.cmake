@@ -47,3 +47,7 @@ on_cluster(1 manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile sma
 on_cluster(1 dual pair-dual ntb/two-links ${SMARTIOCTL})
 on_cluster(2 star star ${P2P} ${P2P_LONG} cluster/tool cluster/side-by-side cluster/instructions)
 on_cluster(1 few star-few share/quota)
+
+# The command that README.md begins with.
+add_test(NAME demo COMMAND ${TOP}/scripts/demo)
+set_tests_properties(demo PROPERTIES ENVIRONMENT CLUSTER=check-demo DEPENDS few/down TIMEOUT 600)
