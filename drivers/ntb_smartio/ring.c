@@ -150,8 +150,10 @@ static int link_tx_wait(struct smartio_link *link, u32 generation, u32 slots)
 	int room;
 
 	for (;;) {
+		/* nor wait again in a link that is about to go down */
 		if (!link_is_up(link, &current_generation) ||
-		    current_generation != generation)
+		    current_generation != generation ||
+		    READ_ONCE(link->restart))
 			return -ENOLINK;
 		room = link_tx_room(link, generation);
 		if (room < 0) {

@@ -13,7 +13,8 @@
 
 #include "smartio_hostile.h"
 
-#define JOIN_MS		3000
+/* The other side may wait for room in a ring that this one never reads. */
+#define JOIN_MS		5000
 /* How long the other side leaves a host alone that said nonsense; and some. */
 #define REFUSED_MS	12000
 
