@@ -10,6 +10,21 @@ drive=$(fabric drive list | jq -r '.drives[0].name')
 drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
 [ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
 
+# What a host says of a lost path: its link's, its client's, nvme-core's words, no others.
+losses_on() {
+	log_may "$1" 'ntb[0-9]+: link to [a-z0-9]+ is down: '
+	log_may "$1" 'nvme nvme[0-9]+: path lost \('
+	log_may "$1" 'block nvme[0-9]+n[0-9]+: no usable path - requeuing I/O'
+	log_may "$1" 'nvme_ns_head_submit_bio: [0-9]+ callbacks suppressed'
+	log_may "$1" 'nvme nvme[0-9]+: Identify NS List failed \(status=0x370\)'    # the scan that a loss cut short
+}
+# Besides, if its disk goes with I/O under way.
+failures_on() {
+	losses_on "$1"
+	log_may "$1" 'block nvme[0-9]+n[0-9]+: no available path - failing I/O'
+	log_may "$1" '(Buffer )?I/O error'
+}
+
 # at_once FUNCTION HOST…: for all these hosts at the same time; fails if one fails.
 at_once() {
 	local what=$1 host pid pids=() bad=0; shift
