@@ -20,7 +20,11 @@ struct Installation {
   /// SMARTIO_KERNEL.
   static Result<Installation> from_environment();
 
-  [[nodiscard]] std::filesystem::path kernel() const { return guest() / "vmlinux"; }
+  // Uncompressed, so that QEMU starts it at once by its PVH entry; but that one runs code that KASAN instruments before
+  // there is a shadow for it, so the debug kernel comes in by the ordinary one.
+  [[nodiscard]] std::filesystem::path kernel() const {
+    return guest() / (kernel_flavour == "debug" ? "vmlinuz" : "vmlinux");
+  }
   [[nodiscard]] std::filesystem::path initrd() const { return guest() / "initrd"; }
   [[nodiscard]] std::filesystem::path root_image() const { return cache / "guest/root.img"; }
   [[nodiscard]] std::filesystem::path kernel_arguments() const { return guest() / "cmdline"; }
