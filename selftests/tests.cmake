@@ -17,9 +17,11 @@ set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl
 
 # On the debug kernel (make check-debug) only what judges our own modules runs, and it looks for leaks at the end.
 if(SMARTIO_KERNEL STREQUAL "debug")
-  on_cluster(1 debug pair ntb/link ${LINKS}
-    smartio_nvme/manager smartio_nvme/hostile ${CLIENT} debug/kmemleak)
-  on_cluster(2 debug-star star ${SHARE} debug/kmemleak)
+  on_cluster(1 debug pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
+    debug/kmemleak)
+  on_cluster(1 debug-iommu pair-iommu smartio/removed-ntb debug/kmemleak)
+  on_cluster(1 debug-few star-few share/quota debug/kmemleak)
+  on_cluster(2 debug-star star share/ledger ${SHARE} ${HOSTILE} debug/kmemleak)
   return()
 endif()
 

@@ -276,7 +276,7 @@ int run(int argc, char** argv) {
   std::string by = "vcpu";
   double timeout = 0;
   bool no_input = false;
-  unsigned patience = 120;
+  unsigned patience = 0;
 
   auto* up_command = app.add_subcommand("up", "start a cluster and wait until every host can be used");
   up_command->add_option("TOPOLOGY", up.topology, "a name of selftests/topologies, or a .toml file")->required();
@@ -320,7 +320,10 @@ int run(int argc, char** argv) {
     command->add_option("HOST", host)->required();
   }
   for (auto* command : {up_command, reset_command, boot_command, wait_command}) {
-    command->add_option("--patience", patience, "seconds that a host may take to boot")->capture_default_str();
+    command
+        ->add_option("--patience", patience,
+                     "seconds that a host may take to boot (120; 600 with SMARTIO_KERNEL=debug)")
+        ->check(CLI::PositiveNumber);
   }
 
   std::ranges::reverse(ours);
@@ -340,6 +343,7 @@ int run(int argc, char** argv) {
   }
   Cluster cluster(*installation, StateFolder(installation->run_folder() / name),
                   [](std::string_view line) { fmt::print("{}\n", line), std::fflush(stdout); });
+  if (patience == 0) patience = installation->kernel_flavour == "debug" ? 600 : 120;
   const auto time = std::chrono::seconds(patience);
   up.patience = time;
 
