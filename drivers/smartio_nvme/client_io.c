@@ -49,6 +49,13 @@ static blk_status_t snvme_queue_rq(struct blk_mq_hw_ctx *hctx,
 	struct request *rq = bd->rq;
 	blk_status_t ret;
 
+	/*
+	 * The block layer's own flush has no bio that could go to another
+	 * path: nvme_failover_req() would just call it done. It waits for
+	 * this path.
+	 */
+	if (req_op(rq) == REQ_OP_FLUSH && !rq->bio)
+		rq->cmd_flags &= ~REQ_NVME_MPATH;
 	if (!nvme_check_ready(&q->path->ctrl, rq, READ_ONCE(q->live)))
 		return nvme_fail_nonready_command(&q->path->ctrl, rq);
 	ret = snvme_prepare(q, rq);
