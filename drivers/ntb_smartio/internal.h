@@ -270,6 +270,7 @@ struct lend_session_ops {
  */
 struct lend_segment {
 	u32 handle;
+	unsigned int users;
 	size_t size;
 	void *cpu;
 	dma_addr_t dma;
@@ -416,6 +417,7 @@ int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
 		 size_t size, u64 *peer_addr);
 int lend_vector_take(struct smartio_lent *lent);
 void lend_vector_give(struct smartio_lent *lent, unsigned int vector);
+void lend_bars_free(struct lend_session *session);
 void lend_resources_free(struct lend_session *session);
 
 /* ---- local.c ---- */

@@ -283,6 +283,7 @@ void link_free(struct smartio_link *link, size_t size, void *cpu,
 	       dma_addr_t dma);
 struct page *link_pages_alloc(struct smartio_link *link, size_t size,
 			      dma_addr_t *dma);
+void link_unmapped(struct smartio_link *link);
 void link_pages_free(struct smartio_link *link, size_t size, struct page *page,
 		     dma_addr_t dma);
 

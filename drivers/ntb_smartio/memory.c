@@ -6,6 +6,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/genalloc.h>
+#include <linux/iommu.h>
 #include <linux/module.h>
 
 #include "link.h"
@@ -144,6 +145,41 @@ void link_free(struct smartio_link *link, size_t size, void *cpu,
 }
 
 /**
+ * link_unmapped() - what was just unmapped can't be reached any more
+ * @link: the link
+ *
+ * An IOMMU in lazy mode, Linux's default on most machines, keeps translations
+ * for some milliseconds after the DMA API has removed them, which the other
+ * side could use to write to what this memory or register is next.
+ *
+ * Context: any.
+ */
+void link_unmapped(struct smartio_link *link)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(link->dma);
+
+	if (link->iommu && domain)
+		iommu_flush_iotlb_all(domain);
+}
+
+/* Pages of one's own, for unmapping and freeing are two steps then. */
+static struct page *link_pages_map(struct smartio_link *link, size_t size,
+				   dma_addr_t *dma)
+{
+	void *cpu = alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO |
+				      __GFP_NOWARN);
+
+	if (!cpu)
+		return NULL;
+	*dma = dma_map_page(link->dma, virt_to_page(cpu), 0, size,
+			    DMA_BIDIRECTIONAL);
+	if (!dma_mapping_error(link->dma, *dma))
+		return virt_to_page(cpu);
+	free_pages_exact(cpu, size);
+	return NULL;
+}
+
+/**
  * link_pages_alloc() - contiguous pages that another device can be given too
  * @link: the link
  * @size: bytes, whole pages
@@ -162,6 +198,8 @@ struct page *link_pages_alloc(struct smartio_link *link, size_t size,
 		cpu = link_pool_alloc(link, size, dma);
 		return cpu ? virt_to_page(cpu) : NULL;
 	}
+	if (link->iommu)
+		return link_pages_map(link, size, dma);
 	page = dma_alloc_pages(link->dma, size, dma, DMA_BIDIRECTIONAL,
 			       GFP_KERNEL | __GFP_NOWARN);
 	if (page)
@@ -176,14 +214,20 @@ struct page *link_pages_alloc(struct smartio_link *link, size_t size,
  * @page: what that returned
  * @dma: what it gave
  *
+ * The other side can't reach them when they become something else.
  * Context: process, may sleep.
  */
 void link_pages_free(struct smartio_link *link, size_t size, struct page *page,
 		     dma_addr_t dma)
 {
-	if (link->pool)
+	if (link->pool) {
 		gen_pool_free(link->pool, (unsigned long)page_address(page),
 			      size);
-	else
+	} else if (link->iommu) {
+		dma_unmap_page(link->dma, dma, size, DMA_BIDIRECTIONAL);
+		link_unmapped(link);
+		free_pages_exact(page_address(page), size);
+	} else {
 		dma_free_pages(link->dma, size, page, dma, DMA_BIDIRECTIONAL);
+	}
 }

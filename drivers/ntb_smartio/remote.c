@@ -90,6 +90,14 @@ static void remote_close(struct smartio_way *way, u64 id)
 	mutex_unlock(&link->window_lock);
 }
 
+static bool remote_link_up(struct smartio_way *way)
+{
+	struct remote *remote = way->private;
+
+	/* asked in any context: without the lock */
+	return READ_ONCE(remote->link->state) == LINK_UP;
+}
+
 static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
 {
 	struct remote *remote = way->private;
@@ -98,8 +106,16 @@ static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
 	int ret;
 	u64 session;
 
-	ret = remote_ask(way, WIRE_OPEN_SESSION, 0, NULL, &opened,
-			 sizeof(opened), REMOTE_SESSION_MS);
+	/*
+	 * The number under which the lender named it may be another device's
+	 * by now. That it isn't named since the link came up means that it
+	 * isn't lent, or not yet again; whatever there was is over.
+	 */
+	if (READ_ONCE(remote->named))
+		ret = remote_ask(way, WIRE_OPEN_SESSION, 0, NULL, &opened,
+				 sizeof(opened), REMOTE_SESSION_MS);
+	else
+		ret = remote_link_up(way) ? -ENODEV : -ENOLINK;
 	/* the link is refused then: the lender has ended all sessions */
 	if (ret == -ENOLINK && READ_ONCE(remote->link->fenced)) {
 		remote->opened = false;	/* it is told now */
@@ -133,14 +149,6 @@ static int remote_revoke(struct smartio_way *way, u64 id)
 {
 	return remote_ask(way, WIRE_REVOKE, id, NULL, NULL, 0,
 			  REMOTE_SESSION_MS);
-}
-
-static bool remote_link_up(struct smartio_way *way)
-{
-	struct remote *remote = way->private;
-
-	/* asked in any context: without the lock */
-	return READ_ONCE(remote->link->state) == LINK_UP;
 }
 
 static int remote_call(struct smartio_way *way, u64 id, const void *request,

@@ -192,12 +192,14 @@ static void remote_session_bar_unmap(struct lend_session *session,
 	struct pci_dev *pdev = session->s.lent->pdev;
 	struct smartio_link *link = session->link;
 
-	if (link->iommu)
+	if (link->iommu) {
 		dma_unmap_resource(link->dma, bar->peer_addr, bar->size,
 				   DMA_BIDIRECTIONAL, 0);
-	else
+		link_unmapped(link);
+	} else {
 		link_window_done(link, pci_bus_address(pdev, bar->bar),
 				 remote_bar_size(pdev, bar->bar));
+	}
 }
 
 static const struct lend_session_ops remote_session_ops = {

@@ -75,18 +75,25 @@ static void lend_segment_drop(struct lend_session *session,
  * @handle: of the segment
  *
  * Context: process, may sleep.
- * Return: 0 or -ENOENT.
+ * Return: 0; -ENOENT; -EBUSY: the lender's half uses it.
  */
 int lend_segment_free(struct lend_session *session, u32 handle)
 {
 	struct lend_segment *segment;
+	int ret = 0;
 
 	mutex_lock(&session->lock);
-	segment = xa_erase(&session->segments, handle);
-	if (segment)
+	segment = xa_load(&session->segments, handle);
+	if (!segment) {
+		ret = -ENOENT;
+	} else if (segment->users) {
+		ret = -EBUSY;
+	} else {
+		xa_erase(&session->segments, handle);
 		lend_segment_drop(session, segment);
+	}
 	mutex_unlock(&session->lock);
-	return segment ? 0 : -ENOENT;
+	return ret;
 }
 
 /**
@@ -128,7 +135,28 @@ int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
 }
 
 /**
- * lend_resources_free() - all that a session holds
+ * lend_bars_free() - what a session may reach of the device
+ * @session: no request of it runs any more
+ *
+ * Before the lender's half gives any of that to somebody else.
+ * Context: process, may sleep.
+ */
+void lend_bars_free(struct lend_session *session)
+{
+	struct lend_bar *range, *next;
+
+	mutex_lock(&session->lock);
+	list_for_each_entry_safe(range, next, &session->bars, entry) {
+		if (range->mapped)
+			session->ops->bar_unmap(session, range);
+		list_del(&range->entry);
+		kfree(range);
+	}
+	mutex_unlock(&session->lock);
+}
+
+/**
+ * lend_resources_free() - what else a session holds
  * @session: over for the lender's half
  *
  * Context: process, may sleep.
@@ -137,19 +165,12 @@ void lend_resources_free(struct lend_session *session)
 {
 	struct smartio_lent *lent = session->s.lent;
 	struct lend_segment *segment;
-	struct lend_bar *range, *next;
 	unsigned long handle, bit;
 
 	mutex_lock(&session->lock);
 	for_each_set_bit(bit, session->irqs, lent->vectors) {
 		__clear_bit(bit, session->irqs);
 		session->ops->irq_clear(session, lent->first_vector + bit);
-	}
-	list_for_each_entry_safe(range, next, &session->bars, entry) {
-		if (range->mapped)
-			session->ops->bar_unmap(session, range);
-		list_del(&range->entry);
-		kfree(range);
 	}
 	xa_for_each(&session->segments, handle, segment) {
 		xa_erase(&session->segments, handle);
@@ -188,6 +209,9 @@ EXPORT_SYMBOL_GPL(smartio_session_dma);
  * @size: bytes
  * @device_addr: for the device
  *
+ * The borrower can't free it before smartio_session_segment_put(), which may
+ * be left out when the session is closed: by then the device uses it no more.
+ *
  * Context: process.
  * Return: 0; -ENOENT: no such segment of this session; -ERANGE: outside it.
  */
@@ -205,12 +229,36 @@ int smartio_session_segment(struct smartio_session *session, u32 handle,
 	else if (!size || offset >= segment->size ||
 		 size > segment->size - offset)
 		ret = -ERANGE;
+	else if (segment->users == UINT_MAX)
+		ret = -EBUSY;
 	else
+		segment->users++;
+	if (!ret)
 		*device_addr = segment->device_addr + offset;
 	mutex_unlock(&s->lock);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(smartio_session_segment);
+
+/**
+ * smartio_session_segment_put() - the device uses it no more
+ * @session: the session
+ * @handle: with which smartio_session_segment() succeeded
+ *
+ * Context: process.
+ */
+void smartio_session_segment_put(struct smartio_session *session, u32 handle)
+{
+	struct lend_session *s = to_lend_session(session);
+	struct lend_segment *segment;
+
+	mutex_lock(&s->lock);
+	segment = xa_load(&s->segments, handle);
+	if (!WARN_ON_ONCE(!segment || !segment->users))
+		segment->users--;
+	mutex_unlock(&s->lock);
+}
+EXPORT_SYMBOL_GPL(smartio_session_segment_put);
 
 /**
  * smartio_session_set_irq() - let a vector of the device interrupt a borrower

@@ -128,6 +128,8 @@ static void lend_session_finish(struct lend_session *session, bool opened)
 	/* what they did under the lock, and before, is done */
 	mutex_lock(&lent->lock);
 	mutex_unlock(&lent->lock);
+	/* first what the borrower itself can still write to */
+	lend_bars_free(session);
 	if (opened)
 		lent->ops->close(&session->s);
 	lend_resources_free(session);
@@ -297,7 +299,7 @@ int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
 		.match = lend_same_borrower, .arg = (void *)who,
 		.why = LEND_END_CLOSED,
 	};
-	struct lend_session *new;
+	struct lend_session *new, *other;
 	bool open;
 	int ret;
 
@@ -342,6 +344,13 @@ int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
 		ret = -EAGAIN;
 	else
 		ret = 0;
+	/* One at a time, also of a borrower that asks many times at once. */
+	list_for_each_entry(other, &lent->sessions, entry) {
+		if (ret || !lend_same_borrower(other, (void *)who))
+			continue;
+		module_put(lent->owner);
+		ret = -EAGAIN;
+	}
 	if (!ret) {
 		list_add_tail(&new->entry, &lent->sessions);
 		lend_session_get(new);	/* for the list */

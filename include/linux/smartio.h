@@ -287,6 +287,7 @@ int smartio_session_dma(struct smartio_session *session, u64 addr, size_t size,
 			u64 *device_addr);
 int smartio_session_segment(struct smartio_session *session, u32 handle,
 			    u64 offset, size_t size, u64 *device_addr);
+void smartio_session_segment_put(struct smartio_session *session, u32 handle);
 int smartio_session_set_irq(struct smartio_session *session, u64 addr,
 			    u32 data, unsigned int *vector);
 void smartio_session_clear_irq(struct smartio_session *session,

@@ -123,11 +123,14 @@ static int echo_sum(struct smartio_session *session,
 	*sum = 0;
 	for (i = 0; i < request->size; i++) {
 		phys = echo_phys(session->lent, device_addr + i);
-		if (!pfn_valid(PHYS_PFN(phys)))
-			return -EFAULT;
+		if (!pfn_valid(PHYS_PFN(phys))) {
+			ret = -EFAULT;
+			break;
+		}
 		*sum += READ_ONCE(*(u8 *)phys_to_virt(phys));
 	}
-	return 0;
+	smartio_session_segment_put(session, request->a);
+	return ret;
 }
 
 /* The message that is in the device's table for this vector. */
