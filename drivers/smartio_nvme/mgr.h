@@ -48,10 +48,11 @@ struct mgr_session;
  * @running: the controller is enabled: completions may come
  */
 struct mgr_adminq {
-	spinlock_t sq_lock;	/* sq, sq_tail, open */
+	spinlock_t sq_lock;	/* sq, sq_tail, sq_fetched, open */
 	struct nvme_command *sq;
 	dma_addr_t sq_dma;
 	u16 sq_tail;
+	u16 sq_fetched;
 	bool open;
 	spinlock_t cq_lock;	/* cq, cq_head, phase, running */
 	struct nvme_completion *cq;
@@ -100,6 +101,9 @@ struct mgr_pair {
 	bool irq;
 	unsigned int vector;
 	struct mgr_cmb_piece *cmb;
+	bool pinned;
+	u32 segment;
+	unsigned int aborts;
 };
 
 /* Why clients are suspended. */
@@ -121,6 +125,7 @@ enum mgr_reason {
  * @db_stride: bytes between doorbells
  * @incarnation: changes whenever all I/O queues are gone for sure
  * @incarnation_wq: woken then
+ * @aborts_wq: woken when an abort has ended
  * @reported: the failure of resets has been logged
  * @backoff_s: until the next attempt of a reset
  * @lent: what clients find; NULL before and after
@@ -155,6 +160,7 @@ struct mgr {
 
 	u64 incarnation;
 	wait_queue_head_t incarnation_wq;
+	wait_queue_head_t aborts_wq;
 	struct delayed_work watch_work;
 	struct delayed_work retry_work;
 	bool reported;
@@ -266,7 +272,8 @@ int mgr_pair_create(struct mgr_session *session,
 		    const struct snvme_create *create,
 		    struct snvme_create_reply *reply);
 int mgr_pair_delete(struct mgr_session *session, u16 qid);
-bool mgr_pair_owned(struct mgr_session *session, u16 qid);
+bool mgr_pair_abort_begin(struct mgr_session *session, u16 qid);
+void mgr_pair_abort_end(struct mgr_session *session, u16 qid);
 void mgr_pairs_revoke(struct mgr_session *session);
 int mgr_pairs_show(struct mgr *m, char *buf, size_t size);
 

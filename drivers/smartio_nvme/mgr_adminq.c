@@ -63,6 +63,28 @@ void mgr_adminq_free(struct mgr *m)
 	m->prps = NULL;
 }
 
+/*
+ * Entries that the controller has fetched are made into nothing. Clients that
+ * have the doorbells of the first queues have, on the same page, that of this
+ * one: ringing it must not execute a Format or Delete of last week again. No
+ * request has this tag (NVME_AQ_MQ_TAG_DEPTH), and it is none of an event's.
+ */
+static void mgr_adminq_scrub(struct mgr_adminq *aq, u16 until)
+{
+	static const struct nvme_command nothing = {
+		.common.opcode = nvme_fabrics_command,	/* not over PCIe */
+		.common.command_id = (__force __u16)
+				     cpu_to_le16(NVME_AQ_MQ_TAG_DEPTH),
+	};
+
+	lockdep_assert_held(&aq->sq_lock);
+	while (aq->sq_fetched != until) {
+		aq->sq[aq->sq_fetched] = nothing;
+		if (++aq->sq_fetched == NVME_AQ_DEPTH)
+			aq->sq_fetched = 0;
+	}
+}
+
 /* Tells the disabled controller where the queue is; it is empty then. */
 void mgr_adminq_program(struct mgr *m)
 {
@@ -71,6 +93,9 @@ void mgr_adminq_program(struct mgr *m)
 
 	spin_lock_irq(&aq->sq_lock);
 	aq->sq_tail = 0;
+	aq->sq_fetched = 0;
+	mgr_adminq_scrub(aq, NVME_AQ_DEPTH - 1);
+	mgr_adminq_scrub(aq, 0);
 	spin_unlock_irq(&aq->sq_lock);
 
 	spin_lock_irq(&aq->cq_lock);
@@ -117,8 +142,14 @@ void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd)
 
 static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe)
 {
+	u16 fetched = le16_to_cpu(cqe->sq_head);
 	struct request *rq;
 
+	if (fetched < NVME_AQ_DEPTH) {
+		spin_lock(&m->aq.sq_lock);
+		mgr_adminq_scrub(&m->aq, fetched);
+		spin_unlock(&m->aq.sq_lock);
+	}
 	if (nvme_is_aen_req(0, cqe->command_id)) {
 		if (!(le16_to_cpu(cqe->status) >> 1))
 			mgr_event_arrived(m, le32_to_cpu(cqe->result.u32));

@@ -169,6 +169,18 @@ static int mgr_set_queues(struct mgr *m)
 	return 0;
 }
 
+/* nvme_enable_aen() does nothing for a controller that only has others. */
+static void mgr_enable_events(struct mgr *m)
+{
+	u32 result;
+
+	if (m->ctrl.oaes)
+		return;
+	if (!nvme_set_features(&m->ctrl, NVME_FEAT_ASYNC_EVENT,
+			       mgr_event_forced(m), NULL, 0, &result))
+		queue_work(nvme_wq, &m->ctrl.async_event_work);
+}
+
 /**
  * mgr_start() - enable the controller, up to LIVE
  * @m: the controller, disabled and CONNECTING
@@ -183,6 +195,10 @@ int mgr_start(struct mgr *m)
 
 	if (!pci_device_is_present(m->pdev))
 		return -ENODEV;
+	/* one that would not stop has queues yet: it must reach no memory */
+	ret = nvme_disable_ctrl(ctrl, false);
+	if (ret)
+		return ret;
 	pci_set_master(m->pdev);
 	mgr_cmb_enable(m);
 	mgr_adminq_program(m);
@@ -205,6 +221,7 @@ int mgr_start(struct mgr *m)
 	if (!nvme_change_ctrl_state(ctrl, NVME_CTRL_LIVE))
 		return -EBUSY;
 	nvme_start_ctrl(ctrl);
+	mgr_enable_events(m);
 	return 0;
 }
 

@@ -88,15 +88,15 @@ static void mgr_report(struct mgr_session *session, u32 result)
 	int ret;
 
 	if (!session->attached || !mgr_wanted(session, result) ||
-	    test_bit(EVENT_TYPE(result), &session->event_sent))
+	    test_and_set_bit(EVENT_TYPE(result), &session->event_sent))
 		return;
 	ret = smartio_session_notify(session->s, &note, sizeof(note));
 	if (!ret)
-		set_bit(EVENT_TYPE(result), &session->event_sent);
-	else
-		dev_warn(session->m->ctrl.device,
-			 "event %#x not passed on to host %s (%d)\n", result,
-			 session->s->host_name, ret);
+		return;
+	clear_bit(EVENT_TYPE(result), &session->event_sent);
+	dev_warn(session->m->ctrl.device,
+		 "event %#x not passed on to host %s (%d)\n", result,
+		 session->s->host_name, ret);
 }
 
 /* Which namespaces changed goes to each client's list before it is told. */

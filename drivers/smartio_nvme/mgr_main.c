@@ -138,6 +138,7 @@ static struct mgr *mgr_alloc(struct pci_dev *pdev)
 	/* Another one than any manager had before. */
 	m->incarnation = ktime_get_real_seconds() << 20;
 	init_waitqueue_head(&m->incarnation_wq);
+	init_waitqueue_head(&m->aborts_wq);
 	mutex_init(&m->suspend_lock);
 	spin_lock_init(&m->exclusive_lock);
 	mutex_init(&m->sessions_lock);
@@ -231,6 +232,8 @@ static void mgr_unlend(struct mgr *m)
 {
 	struct smartio_lent *lent;
 
+	/* While it is known to be lent: a reset in the middle waits for them. */
+	mgr_suspend(m, MGR_SUSPEND_SHUTDOWN);
 	mutex_lock(&m->suspend_lock);
 	lent = m->lent;
 	m->lent = NULL;

@@ -190,6 +190,8 @@ static void mgr_pair_release(struct mgr_session *session, struct mgr_pair *pair)
 {
 	if (pair->irq)
 		smartio_session_clear_irq(session->s, pair->vector);
+	if (pair->pinned)
+		smartio_session_segment_put(session->s, pair->segment);
 	mutex_lock(&session->m->broker_lock);
 	if (pair->cmb)
 		pair->cmb->used = false;
@@ -203,11 +205,15 @@ static int mgr_place_sq(struct mgr_session *session, struct mgr_pair *pair,
 {
 	size_t bytes = create->entries * sizeof(struct nvme_command);
 	struct mgr *m = session->m;
+	int ret;
 
 	switch (create->placement) {
 	case SNVME_SQ_SEGMENT:
-		return smartio_session_segment(session->s, create->sq_handle,
-					       create->sq_addr, bytes, addr);
+		ret = smartio_session_segment(session->s, create->sq_handle,
+					      create->sq_addr, bytes, addr);
+		pair->segment = create->sq_handle;
+		pair->pinned = !ret;
+		return ret;
 	case SNVME_SQ_BORROWER:
 		return smartio_session_dma(session->s, create->sq_addr, bytes,
 					   addr);
@@ -353,13 +359,24 @@ int mgr_pair_delete(struct mgr_session *session, u16 qid)
 	if (!found)
 		return -ENOENT;
 
+	/* An abort that names it must not find the next one of its number. */
+	wait_event(m->aborts_wq, !READ_ONCE(pair->aborts));
 	mgr_delete_surely(session, nvme_admin_delete_sq, qid);
 	mgr_delete_surely(session, nvme_admin_delete_cq, qid);
 	mgr_pair_release(session, pair);
 	return 0;
 }
 
-bool mgr_pair_owned(struct mgr_session *session, u16 qid)
+/**
+ * mgr_pair_abort_begin() - a command of a pair is about to be aborted
+ * @session: whose
+ * @qid: of the pair
+ *
+ * Context: process.
+ * Return: whether the pair is the session's; it stays until
+ * mgr_pair_abort_end() then.
+ */
+bool mgr_pair_abort_begin(struct mgr_session *session, u16 qid)
 {
 	struct mgr *m = session->m;
 	bool owned;
@@ -369,8 +386,20 @@ bool mgr_pair_owned(struct mgr_session *session, u16 qid)
 	mutex_lock(&m->broker_lock);
 	owned = m->pairs[qid].session == session &&
 		m->pairs[qid].state == MGR_PAIR_LIVE;
+	if (owned)
+		WRITE_ONCE(m->pairs[qid].aborts, m->pairs[qid].aborts + 1);
 	mutex_unlock(&m->broker_lock);
 	return owned;
+}
+
+void mgr_pair_abort_end(struct mgr_session *session, u16 qid)
+{
+	struct mgr *m = session->m;
+
+	mutex_lock(&m->broker_lock);
+	WRITE_ONCE(m->pairs[qid].aborts, m->pairs[qid].aborts - 1);
+	mutex_unlock(&m->broker_lock);
+	wake_up_all(&m->aborts_wq);
 }
 
 /**

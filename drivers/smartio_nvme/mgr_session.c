@@ -189,10 +189,11 @@ static int mgr_abort(struct mgr_session *session,
 	struct nvme_command cmd = { };
 	int ret;
 
-	if (!mgr_pair_owned(session, request->qid))
+	if (!mgr_pair_abort_begin(session, request->qid))
 		return -ENOENT;
 	if (atomic_dec_return(&m->ctrl.abort_limit) < 0) {
 		atomic_inc(&m->ctrl.abort_limit);
+		mgr_pair_abort_end(session, request->qid);
 		return -EBUSY;
 	}
 	cmd.abort.opcode = nvme_admin_abort_cmd;
@@ -200,6 +201,7 @@ static int mgr_abort(struct mgr_session *session,
 	cmd.abort.sqid = cpu_to_le16(request->qid);
 	ret = mgr_sync(m, &cmd, NULL, NULL, 0, MGR_DELETE_TIMEOUT_S);
 	atomic_inc(&m->ctrl.abort_limit);
+	mgr_pair_abort_end(session, request->qid);
 	return ret > 0 ? -EIO : ret;
 }
 
