@@ -269,10 +269,13 @@ static void snvme_path_detach(struct snvme_path *path)
 {
 	struct snvme_client *client = path->client;
 
+	/* all of it under the lock: once it is free the client may be, too */
 	spin_lock(&client->lock);
 	client->path = NULL;
-	spin_unlock(&client->lock);
+	if (path->expelled && !client->removing)
+		snvme_client_kick(client);
 	wake_up_all(&client->gone);
+	spin_unlock(&client->lock);
 }
 
 static void snvme_delete_ctrl(struct nvme_ctrl *ctrl)
@@ -293,8 +296,6 @@ static void snvme_delete_ctrl(struct nvme_ctrl *ctrl)
 	snvme_path_release(path);
 	if (!path->expelled)
 		client->detached = true;
-	if (path->expelled && !client->removing)
-		snvme_client_kick(client);
 	snvme_path_detach(path);
 	nvme_put_ctrl(ctrl);
 }

@@ -73,18 +73,26 @@ static bool snvme_ns_differs(const struct nvme_ns_ids *ids,
 		memcmp(ids->nguid, id->nguid, sizeof(ids->nguid)));
 }
 
+/* As nvme_identify_ns_descs(): then it has not asked either. */
+static bool snvme_has_descriptors(struct nvme_ctrl *ctrl)
+{
+	return (ctrl->vs >= NVME_VS(1, 3, 0) || nvme_multi_css(ctrl)) &&
+	       !(ctrl->quirks & NVME_QUIRK_NO_NS_DESC_LIST);
+}
+
 /* A namespace that is gone is no reason: the rescan removes it. */
 static int snvme_check_ns(struct snvme_path *path, struct nvme_ns *ns,
 			  void *data)
 {
 	const struct nvme_ns_ids *ids = &ns->head->ids;
+	int ret = NVME_SC_INVALID_FIELD;
 	bool differs = false;
-	int ret;
 
 	if (path->ctrl.quirks & NVME_QUIRK_BOGUS_NID)
 		return 0;
-	ret = snvme_identify(path, NVME_ID_CNS_NS_DESC_LIST, ns->head->ns_id,
-			     data);
+	if (snvme_has_descriptors(&path->ctrl))
+		ret = snvme_identify(path, NVME_ID_CNS_NS_DESC_LIST,
+				     ns->head->ns_id, data);
 	if (!ret) {
 		differs = snvme_descriptors_differ(ids, data);
 	} else if (ret > 0 && ret != NVME_SC_HOST_PATH_ERROR) {

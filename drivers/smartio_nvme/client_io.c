@@ -139,13 +139,14 @@ static enum blk_eh_timer_return snvme_timeout(struct request *rq)
 	struct snvme_path *path = to_snvme_path(nvme_req(rq)->ctrl);
 	struct snvme_queue *q = rq->mq_hctx->driver_data;
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	u16 cid = nvme_cid(rq);		/* another one once it is through */
 
 	if (READ_ONCE(path->state) != SNVME_UP) {
 		snvme_count(path, SNVME_STAT_TIMEOUTS_HELD, 1);
 		return BLK_EH_RESET_TIMER;
 	}
 	snvme_queue_reap_now(q, NULL);
-	if (blk_mq_request_completed(rq)) {
+	if (blk_mq_rq_state(rq) != MQ_RQ_IN_FLIGHT) {
 		snvme_count(path, SNVME_STAT_TIMEOUTS_REAPED, 1);
 		dev_warn_ratelimited(path->ctrl.device,
 				     "queue %u: a completion came without an interrupt\n",
@@ -157,9 +158,8 @@ static enum blk_eh_timer_return snvme_timeout(struct request *rq)
 		iod->aborted = true;
 		dev_warn_ratelimited(path->ctrl.device,
 				     "queue %u: command %#x (opcode %#x) timed out, asking for its abort\n",
-				     q->qid, nvme_cid(rq),
-				     iod->cmd.common.opcode);
-		snvme_abort(path, q->qid, nvme_cid(rq));
+				     q->qid, cid, iod->cmd.common.opcode);
+		snvme_abort(path, q->qid, cid);
 		return BLK_EH_RESET_TIMER;
 	}
 	snvme_path_lose(path, SNVME_LOSS_TIMEOUT);

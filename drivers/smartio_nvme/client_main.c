@@ -153,6 +153,9 @@ static void snvme_remove(struct smartio_device *sdev)
 				 path->ctrl.instance);
 		flush_work(&path->ctrl.delete_work);
 		nvme_put_ctrl(&path->ctrl);
+		/* who deleted it has let go of the client, too */
+		spin_lock(&client->lock);
+		spin_unlock(&client->lock);
 	}
 	cancel_delayed_work_sync(&client->join_work);
 	destroy_workqueue(client->calls);

@@ -22,6 +22,7 @@
  * Losses and joins run on the client's ordered workqueue, one after another.
  */
 #include <linux/delay.h>
+#include <linux/sched/mm.h>
 
 #include "client.h"
 #include "client_trace.h"
@@ -107,7 +108,9 @@ void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss)
 	if (path->state != SNVME_LOST) {
 		path->why = snvme_losses[loss];
 		path->wanted = loss >= SNVME_LOSS_RESET;
-		path->lost_at = jiffies;
+		/* attempts that fail are no new losses */
+		if (path->state == SNVME_UP || !path->started)
+			path->lost_at = jiffies;
 		snvme_count(path, SNVME_STAT_LOSSES, 1);
 		snvme_path_set(path, SNVME_LOST);
 	}
@@ -336,8 +339,25 @@ void snvme_path_close(struct snvme_path *path)
 /* ---- leaving ---- */
 
 /*
- * Return: whether the lender has ended the session. If not, the link is down,
- * and the window shut.
+ * What smartio_open() returned: is the session before over? Not when nobody
+ * answered, or the answer came too late.
+ */
+static bool snvme_session_over(int opened)
+{
+	switch (opened) {
+	case 0:
+	case -EACCES:	/* fenced */
+	case -EAGAIN:	/* the controller is being reset */
+	case -ENODEV:	/* lent no more */
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Return: whether the lender has ended the session, and another path may send
+ * again what was under way. If not, the link is down, and the window shut; or
+ * this host is fenced.
  */
 static bool snvme_leave_session(struct snvme_path *path)
 {
@@ -353,8 +373,8 @@ static bool snvme_leave_session(struct snvme_path *path)
 		if (!ret)
 			smartio_close(path->sdev);
 		/* The device is lent no more, or not to us: all ended. */
-		if (!ret || ret == -ENODEV || ret == -EACCES)
-			return true;
+		if (snvme_session_over(ret))
+			return ret != -EACCES;
 		if (time_after(jiffies, deadline)) {
 			dev_err(path->ctrl.device,
 				"%s did not end the session within %u s (%d), going anyway\n",
@@ -376,6 +396,7 @@ static bool snvme_leave_session(struct snvme_path *path)
 void snvme_path_leave(struct snvme_path *path)
 {
 	struct snvme_client *client = path->client;
+	unsigned int noio = memalloc_noio_save();
 
 	spin_lock_irq(&path->lock);
 	path->leaving = true;
@@ -391,6 +412,7 @@ void snvme_path_leave(struct snvme_path *path)
 	flush_work(&path->lose_work);
 	snvme_path_close(path);
 	snvme_path_revoked(path, snvme_leave_session(path));
+	memalloc_noio_restore(noio);
 }
 
 /* ---- joining ---- */
@@ -438,11 +460,14 @@ static void snvme_join_log(struct snvme_client *client, int error)
 		 snvme_explain(error), error);
 }
 
-static void snvme_join_later(struct snvme_client *client, int error)
+static void snvme_join_later(struct snvme_client *client,
+			     struct snvme_path *path, int error)
 {
 	switch (error) {
-	case -ENODEV:	/* until SMARTIO_READY */
-		return;
+	case -ENODEV:	/* until SMARTIO_READY, or its time is over */
+		if (!path || path->opts.max_reconnects < 0)
+			return;
+		fallthrough;
 	case -EACCES:
 	case -EPROTO:
 	case -EPROTONOSUPPORT:
@@ -516,7 +541,7 @@ static bool snvme_loss_expired(struct snvme_path *path)
 {
 	int attempts = path->opts.max_reconnects;
 
-	return attempts >= 0 && READ_ONCE(path->state) == SNVME_LOST &&
+	return attempts >= 0 && READ_ONCE(path->state) != SNVME_UP &&
 	       time_after(jiffies, path->lost_at + (unsigned long)attempts *
 			  path->opts.reconnect_delay * HZ);
 }
@@ -525,8 +550,12 @@ static void snvme_join(struct snvme_client *client, struct snvme_path *path)
 {
 	int ret = smartio_open(client->sdev);
 
-	if (path && (!ret || ret == -EACCES))
-		snvme_path_revoked(path, true);
+	/*
+	 * What a fenced host had under way fails: others have gone on without
+	 * it, and it must not come later, over whichever path.
+	 */
+	if (path && snvme_session_over(ret))
+		snvme_path_revoked(path, ret != -EACCES);
 	if (!ret)
 		ret = snvme_join_session(client, path);
 	snvme_join_log(client, ret);
@@ -538,7 +567,7 @@ static void snvme_join(struct snvme_client *client, struct snvme_path *path)
 		     snvme_loss_expired(path)))
 		snvme_path_expel(path);
 	else
-		snvme_join_later(client, ret);
+		snvme_join_later(client, path, ret);
 }
 
 /* May it try? Not while it is up, nor before a loss was dealt with. */
@@ -560,14 +589,18 @@ static void snvme_join_work(struct work_struct *work)
 						   struct snvme_client,
 						   join_work);
 	struct snvme_path *path;
+	unsigned int noio;
 
 	if (client->removing || client->detached)
 		return;
+	/* memory may have to be written to this disk before there is some */
+	noio = memalloc_noio_save();
 	path = snvme_client_path(client);
 	if (!path || snvme_may_join(path))
 		snvme_join(client, path);
 	if (path)
 		nvme_put_ctrl(&path->ctrl);
+	memalloc_noio_restore(noio);
 }
 
 /**

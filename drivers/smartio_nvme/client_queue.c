@@ -152,7 +152,8 @@ static void snvme_cqe(struct snvme_queue *q, struct nvme_completion *cqe,
 	if (snvme_left_to_loss(le16_to_cpu(cqe->status) >> 1, late))
 		return;
 	rq = nvme_find_rq(q->path->io_tags.tags[q->index], cid);
-	if (!rq) {
+	/* The lender could write here, too: one that is over stays so. */
+	if (!rq || blk_mq_rq_state(rq) != MQ_RQ_IN_FLIGHT) {
 		dev_warn_ratelimited(q->path->ctrl.device,
 				     "queue %u: completion of command %#x, which is not under way\n",
 				     q->qid, cid);
@@ -251,15 +252,20 @@ static enum hrtimer_restart snvme_timer(struct hrtimer *timer)
 {
 	struct snvme_queue *q = container_of(timer, struct snvme_queue, timer);
 	DEFINE_IO_COMP_BATCH(iob);
+	unsigned long flags;
+	bool again;
 
 	snvme_queue_reap_now(q, &iob);
 	if (!rq_list_empty(&iob.req_list))
 		snvme_complete_batch(&iob);
-	if (!READ_ONCE(q->live) ||
-	    READ_ONCE(q->submitted) == READ_ONCE(q->completed))
-		return HRTIMER_NORESTART;	/* the next submission starts it */
-	hrtimer_forward_now(timer, ns_to_ktime(SNVME_TIMED_NS));
-	return HRTIMER_RESTART;
+	/* Else the next submission starts it, or one has by now. */
+	spin_lock_irqsave(&q->sq_lock, flags);
+	again = q->live && q->submitted != READ_ONCE(q->completed) &&
+		!hrtimer_is_queued(timer);
+	if (again)
+		hrtimer_forward_now(timer, ns_to_ktime(SNVME_TIMED_NS));
+	spin_unlock_irqrestore(&q->sq_lock, flags);
+	return again ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
 /* ---- from session to session ---- */
