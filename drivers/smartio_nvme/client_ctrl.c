@@ -257,8 +257,19 @@ static void snvme_stop_ctrl(struct nvme_ctrl *ctrl)
 
 static void snvme_path_release(struct snvme_path *path)
 {
+	struct nvme_ctrl *ctrl = &path->ctrl;
 	unsigned int i;
 
+	cancel_delayed_work_sync(&path->pin_work);
+	snvme_path_unpin(path);
+	if (ctrl->tagset) {
+		nvme_remove_io_tag_set(ctrl);
+		ctrl->tagset = NULL;
+	}
+	if (ctrl->admin_tagset) {
+		nvme_remove_admin_tag_set(ctrl);
+		ctrl->admin_tagset = NULL;
+	}
 	for (i = 0; i < path->max_queues; i++)
 		snvme_queue_free(&path->queues[i]);
 	snvme_bounce_exit(path);
@@ -283,16 +294,6 @@ static void snvme_delete_ctrl(struct nvme_ctrl *ctrl)
 	struct snvme_path *path = to_snvme_path(ctrl);
 	struct snvme_client *client = path->client;
 
-	cancel_delayed_work_sync(&path->pin_work);
-	snvme_path_unpin(path);
-	if (ctrl->tagset) {
-		nvme_remove_io_tag_set(ctrl);
-		ctrl->tagset = NULL;
-	}
-	if (ctrl->admin_tagset) {
-		nvme_remove_admin_tag_set(ctrl);
-		ctrl->admin_tagset = NULL;
-	}
 	snvme_path_release(path);
 	if (!path->expelled)
 		client->detached = true;
@@ -446,16 +447,6 @@ void snvme_path_discard(struct snvme_path *path)
 
 	snvme_path_close(path);
 	flush_work(&ctrl->async_event_work);
-	cancel_delayed_work_sync(&path->pin_work);
-	snvme_path_unpin(path);
-	if (ctrl->tagset) {
-		nvme_remove_io_tag_set(ctrl);
-		ctrl->tagset = NULL;
-	}
-	if (ctrl->admin_tagset) {
-		nvme_remove_admin_tag_set(ctrl);
-		ctrl->admin_tagset = NULL;
-	}
 	snvme_path_release(path);
 	snvme_path_detach(path);
 	nvme_uninit_ctrl(ctrl);
