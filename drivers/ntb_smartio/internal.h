@@ -261,6 +261,7 @@ struct lend_session_ops {
 /**
  * struct lend_segment - memory of this host that a session's device reads
  * @handle: how it is named
+ * @users: it can't be freed by the borrower while there is one
  * @size: bytes
  * @cpu: this host's view
  * @dma: for the lender's side of the way (local: the device; remote: the NTB)

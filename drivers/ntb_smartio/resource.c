@@ -229,12 +229,10 @@ int smartio_session_segment(struct smartio_session *session, u32 handle,
 	else if (!size || offset >= segment->size ||
 		 size > segment->size - offset)
 		ret = -ERANGE;
-	else if (segment->users == UINT_MAX)
-		ret = -EBUSY;
-	else
+	if (!ret) {
 		segment->users++;
-	if (!ret)
 		*device_addr = segment->device_addr + offset;
+	}
 	mutex_unlock(&s->lock);
 	return ret;
 }

@@ -42,7 +42,8 @@ struct mgr_session;
 
 /**
  * struct mgr_adminq - the admin queue in memory
- * @sq_lock: protects @sq, @sq_tail and @open
+ * @sq_lock: protects @sq, @sq_tail, @sq_fetched and @open
+ * @sq_fetched: the first entry that the controller has not said to have fetched
  * @open: commands may be written
  * @cq_lock: protects @cq, @cq_head, @phase and @running
  * @running: the controller is enabled: completions may come
@@ -101,9 +102,9 @@ struct mgr_pair {
 	bool irq;
 	unsigned int vector;
 	struct mgr_cmb_piece *cmb;
-	bool pinned;
+	bool pinned;		/* its SQ is in @segment, which stays */
 	u32 segment;
-	unsigned int aborts;
+	unsigned int aborts;	/* under way */
 };
 
 /* Why clients are suspended. */
