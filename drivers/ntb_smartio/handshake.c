@@ -74,11 +74,17 @@ void link_spads_write(struct smartio_link *link)
 		[WIRE_SPAD_ECHO] = link->peer_generation,
 		[WIRE_SPAD_BOOT] = (link->boot_dma - link->own[0].base) >>
 				   WIRE_PAGE_SHIFT,
-		[WIRE_SPAD_FLAGS] = WIRE_FLAGS(link->open, link->refusal,
-					       link->own[0].mw),
 	};
+	u32 flags = link->open ? WIRE_OPEN : 0;
 	int i;
 
+	/* nothing is open then, and nobody wants to know where */
+	if (!link->open && link->fenced && fence_rejoins()) {
+		spads[WIRE_SPAD_BOOT] = smartio_incarnation;
+		flags |= WIRE_REJOIN;
+	}
+	spads[WIRE_SPAD_FLAGS] = WIRE_FLAGS(flags, link->refusal,
+					    link->own[0].mw);
 	if (memcmp(spads, link->spads, sizeof(spads)))
 		link_spad(link, WIRE_SPAD_MAGIC, 0);
 	for (i = WIRE_SPADS - 1; i > 0; i--)

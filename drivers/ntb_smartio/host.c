@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Who is who: this host's UUID and name, the hosts that were seen on its
- * links, and which of them are fenced. A host stays known, and fenced, until
- * the module goes.
+ * links, and which of them are fenced (fence.c). A host stays known, and
+ * fenced, until the module goes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,8 +12,7 @@
 #include <linux/sysfs.h>
 #include <linux/utsname.h>
 
-#include "internal.h"
-#include "trace.h"
+#include "link.h"
 
 uuid_t smartio_self;
 char smartio_self_name[SMARTIO_NAME_LEN];
@@ -29,6 +28,8 @@ MODULE_PARM_DESC(host_id, "UUID of this host (default: the firmware's system UUI
  * @name: its name when it was last seen; under smartio_hosts_lock
  * @fenced: is refused; under smartio_hosts_lock
  * @fences: how often that began; under smartio_hosts_lock
+ * @incarnation: of its module, when it was last seen; under smartio_hosts_lock
+ * @fenced_incarnation: that which was fenced; under smartio_hosts_lock
  * @dev: in class smartio_host
  */
 struct smartio_host {
@@ -37,6 +38,8 @@ struct smartio_host {
 	char name[SMARTIO_NAME_LEN];
 	bool fenced;
 	u32 fences;
+	u32 incarnation;
+	u32 fenced_incarnation;
 	struct device *dev;
 };
 
@@ -46,7 +49,6 @@ struct smartio_host {
 static LIST_HEAD(smartio_hosts);
 static unsigned int smartio_hosts_known;	/* under smartio_hosts_lock */
 static DEFINE_SPINLOCK(smartio_hosts_lock);	/* the list, names, fences */
-static DEFINE_MUTEX(smartio_fence_lock);	/* one fence at a time */
 static DEFINE_MUTEX(smartio_add_lock);		/* adding to the list */
 
 /**
@@ -116,6 +118,134 @@ u32 smartio_host_fences(const uuid_t *uuid)
 	return fences;
 }
 
+/**
+ * smartio_host_named() - who is meant
+ * @text: a UUID, or a name that only one host has
+ * @uuid: of the host, then
+ * @name: its name, SMARTIO_NAME_LEN bytes
+ *
+ * Context: process.
+ * Return: 0, -ENOENT, or -ENOTUNIQ: several hosts have that name.
+ */
+int smartio_host_named(const char *text, uuid_t *uuid, char *name)
+{
+	struct smartio_host *host;
+	int ret = -ENOENT;
+	uuid_t wanted;
+	bool by_uuid = !uuid_parse(text, &wanted);
+
+	spin_lock(&smartio_hosts_lock);
+	list_for_each_entry(host, &smartio_hosts, entry) {
+		if (by_uuid ? !uuid_equal(&host->uuid, &wanted) :
+			      strcmp(host->name, text))
+			continue;
+		ret = ret ? 0 : -ENOTUNIQ;
+		if (ret)
+			break;
+		uuid_copy(uuid, &host->uuid);
+		strscpy(name, host->name, SMARTIO_NAME_LEN);
+	}
+	spin_unlock(&smartio_hosts_lock);
+	return ret;
+}
+
+/**
+ * smartio_host_mark() - a host is to be refused from now on, or no more
+ * @uuid: the host, which is known
+ * @fenced: whether
+ *
+ * Nothing else happens here: see fence.c.
+ * Context: any but interrupts.
+ */
+void smartio_host_mark(const uuid_t *uuid, bool fenced)
+{
+	struct smartio_host *host;
+
+	spin_lock(&smartio_hosts_lock);
+	host = smartio_host_find(uuid);
+	if (host && host->fenced != fenced) {
+		host->fenced = fenced;
+		host->fences += fenced;
+	}
+	if (host && fenced)
+		host->fenced_incarnation = host->incarnation;
+	spin_unlock(&smartio_hosts_lock);
+}
+
+/**
+ * smartio_host_rejoin() - a fenced host asks to be let in again
+ * @uuid: the host
+ * @incarnation: of its module
+ *
+ * It is, if it has begun anew since it was fenced: then nothing that it had in
+ * mind before is there any more.
+ *
+ * Context: any but interrupts.
+ * Return: whether it is let in.
+ */
+bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation)
+{
+	char name[SMARTIO_NAME_LEN];
+	struct smartio_host *host;
+	bool changed = false;
+
+	spin_lock(&smartio_hosts_lock);
+	host = smartio_host_find(uuid);
+	if (host && host->fenced && host->fenced_incarnation != incarnation) {
+		host->fenced = false;
+		changed = true;
+		strscpy(name, host->name);
+	}
+	spin_unlock(&smartio_hosts_lock);
+	if (changed)
+		pr_info("host %s (%pUb) has begun anew: it is not fenced any more\n",
+			name, uuid);
+	return changed;
+}
+
+static u32 smartio_host_flags(const uuid_t *uuid, bool fenced)
+{
+	return (fenced ? WIRE_HOST_FENCED : 0) |
+	       (uuid_equal(uuid, &smartio_self) || smartio_linked(uuid) ?
+		WIRE_HOST_LINKED : 0);
+}
+
+/**
+ * smartio_hosts_fill() - whom this host knows, itself included
+ * @hosts: filled in
+ * @room: bytes there
+ *
+ * Context: process, may sleep.
+ * Return: bytes used; those that find no room are left out.
+ */
+size_t smartio_hosts_fill(struct wire_host *hosts, size_t room)
+{
+	struct smartio_host *host;
+	size_t count = 0, i;
+
+	spin_lock(&smartio_hosts_lock);
+	list_for_each_entry(host, &smartio_hosts, entry) {
+		if (room < (count + 1) * sizeof(*hosts))
+			break;
+		memset(&hosts[count], 0, sizeof(*hosts));
+		export_uuid(hosts[count].uuid, &host->uuid);
+		hosts[count].flags = cpu_to_le32(host->fenced);
+		strscpy(hosts[count].name, host->name);
+		count++;
+	}
+	spin_unlock(&smartio_hosts_lock);
+	/* links have locks of their own */
+	for (i = 0; i < count; i++) {
+		uuid_t uuid;
+
+		import_uuid(&uuid, hosts[i].uuid);
+		hosts[i].flags =
+			cpu_to_le32(smartio_host_flags(&uuid,
+						       hosts[i].flags));
+	}
+	return count * sizeof(*hosts);
+}
+
 /* ---- /sys/class/smartio_host ---- */
 
 static ssize_t name_show(struct device *dev, struct device_attribute *attr,
@@ -158,80 +288,62 @@ static ssize_t links_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(links);
 
+/* At that host: what it does to a third one, and whom it knows. */
+static ssize_t fence_at_store(struct device *dev, const char *buf, size_t count,
+			      bool fenced)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+	int ret = fence_at(&host->uuid, buf, fenced);
+
+	return ret ? ret : count;
+}
+
+static ssize_t host_fence_store(struct device *dev,
+				struct device_attribute *attr, const char *buf,
+				size_t count)
+{
+	return fence_at_store(dev, buf, count, true);
+}
+
+static struct device_attribute dev_attr_fence =
+	__ATTR(fence, 0200, NULL, host_fence_store);
+
+static ssize_t host_unfence_store(struct device *dev,
+				  struct device_attribute *attr,
+				  const char *buf, size_t count)
+{
+	return fence_at_store(dev, buf, count, false);
+}
+
+static struct device_attribute dev_attr_unfence =
+	__ATTR(unfence, 0200, NULL, host_unfence_store);
+
+static ssize_t hosts_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+
+	return fence_hosts_show(&host->uuid, buf);
+}
+static DEVICE_ATTR_RO(hosts);
+
 static struct attribute *smartio_host_attrs[] = {
 	&dev_attr_name.attr,
 	&dev_attr_self.attr,
 	&dev_attr_fenced.attr,
 	&dev_attr_links.attr,
+	&dev_attr_fence.attr,
+	&dev_attr_unfence.attr,
+	&dev_attr_hosts.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(smartio_host);
-
-static bool smartio_session_of(struct lend_session *session, void *uuid)
-{
-	return uuid_equal(&session->s.host, uuid);
-}
-
-/* By UUID, or by a name that only one host has. */
-static struct smartio_host *smartio_host_named(const char *text)
-{
-	struct smartio_host *host, *found = NULL;
-	uuid_t uuid;
-
-	lockdep_assert_held(&smartio_hosts_lock);
-	if (!uuid_parse(text, &uuid))
-		return smartio_host_find(&uuid);
-	list_for_each_entry(host, &smartio_hosts, entry) {
-		if (strcmp(host->name, text))
-			continue;
-		if (found)
-			return ERR_PTR(-ENOTUNIQ);
-		found = host;
-	}
-	return found;
-}
-
-static int smartio_fence(const char *text, size_t count, bool fenced)
-{
-	struct smartio_host *host;
-	char word[SMARTIO_NAME_LEN];
-	int ret = 0;
-
-	if (count >= sizeof(word))
-		return -EINVAL;
-	strscpy(word, text);
-	mutex_lock(&smartio_fence_lock);
-	spin_lock(&smartio_hosts_lock);
-	host = smartio_host_named(strim(word));
-	if (!host) {
-		ret = -ENOENT;
-	} else if (IS_ERR(host)) {
-		ret = PTR_ERR(host);
-	} else if (uuid_equal(&host->uuid, &smartio_self)) {
-		ret = -EINVAL;
-	} else if (host->fenced != fenced) {
-		host->fenced = fenced;
-		host->fences += fenced;
-	}
-	spin_unlock(&smartio_hosts_lock);
-	if (!ret) {
-		smartio_links_fence(&host->uuid);
-		if (fenced)
-			lend_end_matching(smartio_session_of, &host->uuid,
-					  LEND_END_LINK);
-		trace_smartio_fence(host->name, fenced);
-		pr_info("host %s (%pUb) is %s\n", host->name, &host->uuid,
-			fenced ? "fenced" : "not fenced any more");
-	}
-	mutex_unlock(&smartio_fence_lock);
-	return ret;
-}
 
 static ssize_t fence_store(const struct class *class,
 			   const struct class_attribute *attr, const char *buf,
 			   size_t count)
 {
-	int ret = smartio_fence(buf, count, true);
+	int ret = fence_here(buf, true);
 
 	return ret ? ret : count;
 }
@@ -241,15 +353,29 @@ static ssize_t unfence_store(const struct class *class,
 			     const struct class_attribute *attr,
 			     const char *buf, size_t count)
 {
-	int ret = smartio_fence(buf, count, false);
+	int ret = fence_here(buf, false);
 
 	return ret ? ret : count;
 }
 static CLASS_ATTR_WO(unfence);
 
+static ssize_t rejoin_store(const struct class *class,
+			    const struct class_attribute *attr,
+			    const char *buf, size_t count)
+{
+	bool wanted;
+	int ret = kstrtobool(buf, &wanted);
+
+	if (!ret)
+		ret = wanted ? fence_rejoin() : -EINVAL;
+	return ret ? ret : count;
+}
+static CLASS_ATTR_WO(rejoin);
+
 static struct attribute *smartio_host_class_attrs[] = {
 	&class_attr_fence.attr,
 	&class_attr_unfence.attr,
+	&class_attr_rejoin.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(smartio_host_class);
@@ -260,7 +386,8 @@ static const struct class smartio_host_class = {
 	.class_groups = smartio_host_class_groups,
 };
 
-static int smartio_host_add(const uuid_t *uuid, const char *name)
+static int smartio_host_add(const uuid_t *uuid, const char *name,
+			    u32 incarnation)
 {
 	struct smartio_host *host;
 	bool full;
@@ -268,8 +395,10 @@ static int smartio_host_add(const uuid_t *uuid, const char *name)
 	lockdep_assert_held(&smartio_add_lock);
 	spin_lock(&smartio_hosts_lock);
 	host = smartio_host_find(uuid);
-	if (host)
+	if (host) {
 		strscpy(host->name, name);
+		host->incarnation = incarnation;
+	}
 	full = smartio_hosts_known >= SMARTIO_HOSTS_MAX;
 	spin_unlock(&smartio_hosts_lock);
 	if (host)
@@ -284,6 +413,7 @@ static int smartio_host_add(const uuid_t *uuid, const char *name)
 		return -ENOMEM;
 	uuid_copy(&host->uuid, uuid);
 	strscpy(host->name, name);
+	host->incarnation = incarnation;
 	host->dev = device_create(&smartio_host_class, NULL, MKDEV(0, 0), host,
 				  "%s", smartio_uuid_text(uuid).text);
 	if (IS_ERR(host->dev)) {
@@ -303,17 +433,18 @@ static int smartio_host_add(const uuid_t *uuid, const char *name)
  * smartio_host_seen() - a host is on a link
  * @uuid: who
  * @name: its name now
+ * @incarnation: of its module
  *
  * Context: process, may sleep.
  * Return: 0, -ENOMEM, or -ENOSPC: too many of them.
  */
-int smartio_host_seen(const uuid_t *uuid, const char *name)
+int smartio_host_seen(const uuid_t *uuid, const char *name, u32 incarnation)
 {
 	int ret;
 
 	/* two links to one host may come up at the same time */
 	mutex_lock(&smartio_add_lock);
-	ret = smartio_host_add(uuid, name);
+	ret = smartio_host_add(uuid, name, incarnation);
 	mutex_unlock(&smartio_add_lock);
 	return ret;
 }
@@ -349,7 +480,8 @@ int __init smartio_hosts_init(void)
 	ret = class_register(&smartio_host_class);
 	if (ret)
 		return ret;
-	ret = smartio_host_seen(&smartio_self, smartio_self_name);
+	ret = smartio_host_seen(&smartio_self, smartio_self_name,
+				smartio_incarnation);
 	if (ret)
 		class_unregister(&smartio_host_class);
 	return ret;

@@ -50,9 +50,19 @@ struct smartio_uuid_text {
 struct smartio_uuid_text smartio_uuid_text(const uuid_t *uuid);
 bool smartio_host_fenced(const uuid_t *uuid);
 u32 smartio_host_fences(const uuid_t *uuid);
-int smartio_host_seen(const uuid_t *uuid, const char *name);
+int smartio_host_named(const char *text, uuid_t *uuid, char *name);
+void smartio_host_mark(const uuid_t *uuid, bool fenced);
+bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation);
+int smartio_host_seen(const uuid_t *uuid, const char *name, u32 incarnation);
 int smartio_hosts_init(void);
 void smartio_hosts_exit(void);
+
+/* ---- fence.c: hosts are shut out, and let in again ---- */
+
+int fence_here(const char *text, bool fenced);
+int fence_at(const uuid_t *at, const char *text, bool fenced);
+ssize_t fence_hosts_show(const uuid_t *at, char *buf);
+int fence_rejoin(void);
 
 /* ---- main.c ---- */
 
@@ -425,6 +435,7 @@ void lend_resources_free(struct lend_session *session);
 
 int smartio_local_add(struct smartio_lent *lent);
 void smartio_local_remove(struct smartio_lent *lent);
+void smartio_local_offer(struct smartio_lent *lent);
 
 /* ---- link.c and what is below it; see link.h ---- */
 
@@ -432,8 +443,8 @@ int smartio_links_init(void);
 void smartio_links_exit(void);
 void smartio_links_announce(struct smartio_lent *lent, bool offered);
 void smartio_links_unlend(struct smartio_lent *lent);
-void smartio_links_fence(const uuid_t *host);
 ssize_t smartio_links_of(const uuid_t *host, char *buf);
+bool smartio_linked(const uuid_t *host);
 
 /* ---- sysfs.c ---- */
 

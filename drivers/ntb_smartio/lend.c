@@ -229,8 +229,7 @@ void smartio_lent_resume(struct smartio_lent *lent)
 	mutex_lock(&lent->lock);
 	lent->suspended = false;
 	mutex_unlock(&lent->lock);
-	if (lent->local)
-		smartio_way_offered(lent->local);
+	smartio_local_offer(lent);
 	smartio_links_announce(lent, true);
 }
 EXPORT_SYMBOL_GPL(smartio_lent_resume);

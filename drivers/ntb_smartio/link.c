@@ -232,7 +232,9 @@ static void link_refuse(struct smartio_link *link, enum wire_reason reason)
 static bool link_refuses(struct smartio_link *link,
 			 const struct link_spads *peer)
 {
-	if (link->known && smartio_host_fenced(&link->peer)) {
+	if (link->known && smartio_host_fenced(&link->peer) &&
+	    !(peer->version == WIRE_VERSION && peer->flags & WIRE_REJOIN &&
+	      smartio_host_rejoin(&link->peer, peer->boot))) {
 		if (link->refusal != WIRE_REASON_FENCED || link->open)
 			link_refuse(link, WIRE_REASON_FENCED);
 		return true;
@@ -286,7 +288,7 @@ static void link_up(struct smartio_link *link, const struct wire_hello *hello)
 		link_refuse(link, WIRE_REASON_FENCED);
 		return;
 	}
-	if (smartio_host_seen(&peer, link->peer_name) ||
+	if (smartio_host_seen(&peer, link->peer_name, link->peer_incarnation) ||
 	    link_ring_join(link, hello)) {
 		link_refuse(link, WIRE_REASON_BAD_HELLO);
 		return;

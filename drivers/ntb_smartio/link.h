@@ -313,6 +313,14 @@ void remote_ways_lost(struct smartio_link *link);
 void remote_ways_forget(struct smartio_link *link);
 void remote_ways_remove(struct smartio_link *link);
 
+/* fence.c */
+bool fence_rejoins(void);
+int fence_asked(struct smartio_link *link, u32 generation,
+		const struct wire_fence *fence);
+
+/* host.c */
+size_t smartio_hosts_fill(struct wire_host *hosts, size_t room);
+
 /* remote_session.c */
 int remote_session_request(struct smartio_link *link, u32 generation,
 			   const struct wire_message *message,

@@ -377,6 +377,13 @@ static const struct smartio_way_ops local_way_ops = {
 	.release = local_release,
 };
 
+static void local_set(struct smartio_lent *lent, struct smartio_way *way)
+{
+	mutex_lock(&lent->lock);
+	lent->local = way;
+	mutex_unlock(&lent->lock);
+}
+
 /**
  * smartio_local_add() - the lender's own way to what it lends
  * @lent: the device
@@ -406,10 +413,10 @@ int smartio_local_add(struct smartio_lent *lent)
 	ret = smartio_way_init(way, &lent->pdev->dev);
 	if (ret)
 		return ret;
-	lent->local = way;
+	local_set(lent, way);
 	ret = smartio_way_add(way);
 	if (ret) {
-		lent->local = NULL;
+		local_set(lent, NULL);
 		put_device(&sdev->dev);
 	}
 	return ret;
@@ -425,6 +432,27 @@ void smartio_local_remove(struct smartio_lent *lent)
 {
 	struct smartio_way *way = lent->local;
 
-	lent->local = NULL;
+	local_set(lent, NULL);
 	smartio_way_remove(way);
+}
+
+/**
+ * smartio_local_offer() - tell the driver of this host that it may try again
+ * @lent: the device; its lender's half may be taking it back
+ *
+ * Context: process, may sleep.
+ */
+void smartio_local_offer(struct smartio_lent *lent)
+{
+	struct smartio_way *way;
+
+	mutex_lock(&lent->lock);
+	way = lent->local;
+	if (way)
+		get_device(&way->sdev.dev);
+	mutex_unlock(&lent->lock);
+	if (!way)
+		return;
+	smartio_way_offered(way);
+	put_device(&way->sdev.dev);
 }

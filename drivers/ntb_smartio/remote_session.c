@@ -421,6 +421,12 @@ int remote_session_request(struct smartio_link *link, u32 generation,
 	case WIRE_REVOKE:
 		*reply_size = 0;
 		return remote_session_revoke(link, message->session);
+	case WIRE_FENCE:
+		*reply_size = 0;
+		return fence_asked(link, generation, payload);
+	case WIRE_HOSTS:
+		*reply_size = smartio_hosts_fill(reply, *reply_size);
+		return 0;
 	}
 	session = lend_session_find(message->session);
 	if (!session)
@@ -563,30 +569,7 @@ void smartio_links_unlend(struct smartio_lent *lent)
 	link_for_each(remote_unlend_one, lent);
 }
 
-/* ---- fencing ---- */
-
-static void remote_fence_one(struct smartio_link *link, void *arg)
-{
-	bool match;
-
-	spin_lock(&link->lock);
-	match = link->known && uuid_equal(&link->peer, arg);
-	spin_unlock(&link->lock);
-	if (match)
-		link_settle(link);
-}
-
-/**
- * smartio_links_fence() - make links find out that their host is fenced, or not
- * @host: the host
- *
- * When it returns the windows of a fenced host's links are shut.
- * Context: process, may sleep.
- */
-void smartio_links_fence(const uuid_t *host)
-{
-	link_for_each(remote_fence_one, (void *)host);
-}
+/* ---- which links lead where ---- */
 
 struct remote_links {
 	const uuid_t *host;
@@ -621,4 +604,34 @@ ssize_t smartio_links_of(const uuid_t *host, char *buf)
 
 	link_for_each(remote_links_one, &links);
 	return links.len;
+}
+
+struct remote_leads {
+	const uuid_t *host;
+	bool up;
+};
+
+static void remote_leads_one(struct smartio_link *link, void *arg)
+{
+	struct remote_leads *leads = arg;
+
+	spin_lock(&link->lock);
+	leads->up |= link->state == LINK_UP &&
+		     uuid_equal(&link->peer, leads->host);
+	spin_unlock(&link->lock);
+}
+
+/**
+ * smartio_linked() - whether a link to a host is up
+ * @host: the host
+ *
+ * Context: process, may sleep.
+ * Return: true or false.
+ */
+bool smartio_linked(const uuid_t *host)
+{
+	struct remote_leads leads = { .host = host };
+
+	link_for_each(remote_leads_one, &leads);
+	return leads.up;
 }

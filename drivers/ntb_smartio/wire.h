@@ -21,7 +21,7 @@
 #include <linux/types.h>
 
 #define WIRE_MAGIC	0x5349	/* "SI" */
-#define WIRE_VERSION	1
+#define WIRE_VERSION	2
 #define WIRE_APERTURES	4
 #define WIRE_NAME_LEN	64
 #define WIRE_SERVICE_LEN 16
@@ -33,15 +33,18 @@ enum wire_spad {
 	WIRE_SPAD_MAGIC,	/* WIRE_MAGIC << 16 | version; 0: nobody */
 	WIRE_SPAD_GENERATION,	/* of the writer, never 0 */
 	WIRE_SPAD_ECHO,		/* the reader's generation, as the writer saw it */
-	WIRE_SPAD_BOOT,		/* page of its aperture 0 that is the bootstrap page */
+	/* page of its aperture 0 that is the bootstrap page; or see WIRE_REJOIN */
+	WIRE_SPAD_BOOT,
 	WIRE_SPAD_FLAGS,	/* wire_flags | reason << 8 | memory window << 16 */
 	WIRE_SPADS
 };
 
 #define WIRE_OPEN	0x01	/* the writer's aperture 0 is open for the reader */
+/* The writer was told that it is fenced, and asks to be let in: BOOT is its incarnation. */
+#define WIRE_REJOIN	0x02
 
-#define WIRE_FLAGS(open, reason, mw) \
-	(((open) ? WIRE_OPEN : 0) | (u32)(reason) << 8 | (u32)(mw) << 16)
+#define WIRE_FLAGS(flags, reason, mw) \
+	((flags) | (u32)(reason) << 8 | (u32)(mw) << 16)
 #define WIRE_FLAGS_REASON(flags)	((flags) >> 8 & 0xff)
 #define WIRE_FLAGS_MW(flags)		((flags) >> 16 & 0xff)
 
@@ -141,6 +144,8 @@ enum wire_type {
 	WIRE_SEGMENT_ALLOC,	/* wire_range; reply: wire_segment */
 	WIRE_SEGMENT_FREE,	/* wire_range */
 	WIRE_MAP_BAR,		/* wire_range; reply: wire_segment */
+	WIRE_FENCE,		/* wire_fence: a host is to be shut out, or let in */
+	WIRE_HOSTS,		/* reply: wire_host[], those that the receiver knows */
 	WIRE_TYPES
 };
 
@@ -203,6 +208,27 @@ struct wire_segment {
 	__le64 device_addr;
 	__le32 handle;
 	__le32 rsvd;
+};
+
+/**
+ * struct wire_fence - a host to be fenced by the receiver, or let in again
+ * @fenced: 1 or 0
+ * @host: its name, or its UUID as text; NUL-terminated
+ */
+struct wire_fence {
+	__le32 fenced;
+	__le32 rsvd;
+	char host[WIRE_NAME_LEN];
+};
+
+#define WIRE_HOST_FENCED	1	/* the receiver refuses it */
+#define WIRE_HOST_LINKED	2	/* a link to it is up, or it is the receiver */
+
+struct wire_host {
+	__u8 uuid[16];
+	__le32 flags;
+	__le32 rsvd;
+	char name[WIRE_NAME_LEN];
 };
 
 /* What was checked, in this host's byte order. */

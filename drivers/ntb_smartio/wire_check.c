@@ -161,6 +161,7 @@ int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
 bool wire_payload_ok(const struct wire_message *message, const void *payload)
 {
 	const struct wire_device *device = payload;
+	const struct wire_fence *fence = payload;
 
 	switch (message->type) {
 	case WIRE_REPLY:
@@ -180,6 +181,10 @@ bool wire_payload_ok(const struct wire_message *message, const void *payload)
 	case WIRE_SEGMENT_FREE:
 	case WIRE_MAP_BAR:
 		return message->length == sizeof(struct wire_range);
+	case WIRE_FENCE:
+		return message->length == sizeof(*fence) &&
+		       le32_to_cpu(fence->fenced) <= 1 &&
+		       wire_text_ok(fence->host, sizeof(fence->host));
 	default:
 		return message->length == 0;
 	}

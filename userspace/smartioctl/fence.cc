@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
-#include <vector>
 
 #include "smartioctl/text.h"
 
@@ -15,60 +15,190 @@ namespace smartio::ctl {
 namespace {
 
 constexpr const char* kClass = "class/smartio_host";
+constexpr const char* kWays = "bus/smartio/devices";
 
 bool same(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-std::string advice(const std::string& verb, const std::string& host, std::error_code error) {
+std::string self_uuid(const Sysfs& sysfs) {
+  for (const std::string& uuid : sysfs.list(kClass)) {
+    if (sysfs.text(fmt::format("{}/{}/self", kClass, uuid)) == "1") return uuid;
+  }
+  return {};
+}
+
+Lending lending(const Sysfs& sysfs, const std::string& uuid) {
+  const std::string folder = fmt::format("{}/{}", kClass, uuid);
+  const std::string name = sysfs.text(folder + "/name");
+  return {.uuid = uuid, .name = name.empty() ? uuid : name, .self = sysfs.text(folder + "/self") == "1"};
+}
+
+std::string advice(const std::string& verb, const std::string& host, const Lending& at, std::error_code error) {
   switch (error.value()) {
     case EACCES:
+      return fmt::format("can't {} {}: {} takes no orders from other hosts (remote_fence=0): run it there", verb, host,
+                         at.name);
     case EPERM:
       return fmt::format("can't {} {}: not permitted: run it as root", verb, host);
     case EINVAL:
       return fmt::format("can't {} {}: a host can't do that to itself: run it on another host", verb, host);
+    case ENOLINK:
+      return fmt::format("can't {} {}: no link to {} is up: it may be using its drives still", verb, host, at.name);
     case ETIMEDOUT:
       return fmt::format(
-          "{} {} did not end in time: it may not be complete, so don't count on it; see dmesg, and power that host off",
-          verb, host);
+          "{} {} did not end in time at {}: it may not be complete, so don't count on it; see dmesg there, and power "
+          "that host off",
+          verb, host, at.name);
     default:
-      return fmt::format("can't {} {}: {}; see dmesg", verb, host, error.message());
+      return fmt::format("can't {} {} at {}: {}; see dmesg", verb, host, at.name, error.message());
   }
 }
 
-Outcome<std::string> apply(Sysfs& sysfs, const std::string& verb, const std::string& host) {
-  const auto uuid = find_host(sysfs, host);
-  if (!uuid) return std::unexpected(uuid.error());
-  const std::string name = sysfs.text(fmt::format("{}/{}/name", kClass, *uuid));
-  if (const auto error = sysfs.write(fmt::format("{}/{}", kClass, verb), *uuid)) {
-    return refuse(advice(verb, name.empty() ? *uuid : name, error));
+Outcome<std::string> apply_at(Sysfs& sysfs, const std::string& verb, const std::string& host, const Lending& at) {
+  const auto known = hosts_of(sysfs, at);
+  if (!known) return std::unexpected(known.error());
+  const auto found = find_host(*known, at, host);
+  if (!found) return std::unexpected(found.error());
+  if (const auto error = sysfs.write(fmt::format("{}/{}/{}", kClass, at.uuid, verb), found->uuid)) {
+    return refuse(advice(verb, found->name, at, error));
   }
-  return name.empty() ? *uuid : name;
+  return at.name;
+}
+
+Outcome<std::vector<std::string>> apply(Sysfs& sysfs, const std::string& verb, const std::string& host,
+                                        const std::string& at) {
+  const auto places = lenders(sysfs, at);
+  if (!places) return std::unexpected(places.error());
+  std::vector<std::string> done;
+  std::vector<std::string> reasons;
+  Exit status = Exit::kFailed;
+  for (const Lending& place : *places) {
+    auto name = apply_at(sysfs, verb, host, place);
+    if (name) {
+      done.push_back(*name);
+    } else {
+      reasons.push_back(name.error().message);
+      status = name.error().status;
+    }
+  }
+  if (reasons.empty()) return done;
+  return refuse(fmt::format("{}", fmt::join(reasons, "; ")), status);
+}
+
+Outcome<std::vector<std::string>> rejoin(Sysfs& sysfs) {
+  const auto error = sysfs.write(fmt::format("{}/rejoin", kClass), "1");
+  if (!error) return std::vector<std::string>{};
+  if (error.value() == EPERM) {
+    return refuse(
+        "this host is fenced, and has not begun anew since: boot it, or load ntb_smartio anew, or run unfence on "
+        "another host");
+  }
+  return refuse(fmt::format("can't ask to be let in: {}", error.message()));
 }
 
 }  // namespace
 
-Outcome<std::string> find_host(const Sysfs& sysfs, const std::string& host) {
+Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at) {
   if (!sysfs.exists(kClass)) return refuse("the module ntb_smartio is not loaded on this host: modprobe ntb_smartio");
-  std::vector<std::string> matches;
+  std::vector<Lending> found;
+  if (!at.empty()) {
+    for (const std::string& uuid : sysfs.list(kClass)) {
+      if (!sysfs.exists(fmt::format("{}/{}/hosts", kClass, uuid))) continue;
+      const Lending host = lending(sysfs, uuid);
+      if (same(uuid, at) || host.name == at) found.push_back(host);
+    }
+    if (found.size() == 1) return found;
+    return refuse(fmt::format("{} hosts called '{}' are known here", found.empty() ? "no" : "several", printable(at)),
+                  found.empty() ? Exit::kFailed : Exit::kUsage);
+  }
+  if (!sysfs.list("class/smartio_lent").empty()) found.push_back(lending(sysfs, self_uuid(sysfs)));
+  for (const std::string& way : sysfs.list(kWays)) {
+    const std::string uuid = sysfs.text(fmt::format("{}/{}/host", kWays, way));
+    if (uuid.empty() || std::ranges::any_of(found, [&](const Lending& l) { return same(l.uuid, uuid); })) continue;
+    found.push_back(lending(sysfs, uuid));
+  }
+  if (found.empty()) {
+    return refuse(
+        "this host lends nothing, and knows no host that does (has its link been up since boot?): nothing can be "
+        "fenced from here; --at HOST names one");
+  }
+  return found;
+}
+
+Outcome<std::vector<KnownHost>> hosts_of(const Sysfs& sysfs, const Lending& lender) {
+  std::vector<KnownHost> hosts;
+  const std::string text = sysfs.read(fmt::format("{}/{}/hosts", kClass, lender.uuid));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const auto words = parse_words(std::string_view(text).substr(at, end - at));
+    at = end + 1;
+    if (words.size() != 3) continue;
+    hosts.push_back({.uuid = words[0],
+                     .name = printable(words[2]),
+                     .standing = words[1] == "fenced"   ? Standing::kFenced
+                                 : words[1] == "linked" ? Standing::kLinked
+                                                        : Standing::kAway});
+  }
+  if (hosts.empty()) {
+    return refuse(fmt::format("{} can't be asked: no link to it is up, or it does not answer", lender.name));
+  }
+  return hosts;
+}
+
+Outcome<KnownHost> find_host(const std::vector<KnownHost>& hosts, const Lending& lender, const std::string& host) {
+  std::vector<KnownHost> matches;
   std::vector<std::string> names;
-  for (const std::string& uuid : sysfs.list(kClass)) {
-    const std::string folder = fmt::format("{}/{}", kClass, uuid);
-    if (!sysfs.exists(folder + "/fenced")) continue;
-    const std::string name = sysfs.text(folder + "/name");
-    if (same(uuid, host) || name == host) matches.push_back(uuid);
-    names.push_back(name);
+  std::vector<std::string> uuids;
+  for (const KnownHost& known : hosts) {
+    names.push_back(known.name);
+    if (!same(known.uuid, host) && known.name != host) continue;
+    matches.push_back(known);
+    uuids.push_back(known.uuid);
   }
   if (matches.size() == 1) return matches.front();
   if (matches.empty()) {
-    return refuse(fmt::format("no host '{}' is known here; known: {}", printable(host), fmt::join(names, ", ")));
+    return refuse(
+        fmt::format("no host '{}' is known at {}; known: {}", printable(host), lender.name, fmt::join(names, ", ")));
   }
   return refuse(fmt::format("{} hosts are called {}: give one's UUID: {}", matches.size(), printable(host),
-                            fmt::join(matches, ", ")),
+                            fmt::join(uuids, ", ")),
                 Exit::kUsage);
 }
 
-Outcome<std::string> fence(Sysfs& sysfs, const std::string& host) { return apply(sysfs, "fence", host); }
-Outcome<std::string> unfence(Sysfs& sysfs, const std::string& host) { return apply(sysfs, "unfence", host); }
+bool is_self(const Sysfs& sysfs, const std::string& host) {
+  const std::string uuid = self_uuid(sysfs);
+  return !uuid.empty() && (same(uuid, host) || sysfs.text(fmt::format("{}/{}/name", kClass, uuid)) == host);
+}
+
+Outcome<std::vector<std::string>> fence(Sysfs& sysfs, const std::string& host, const std::string& at) {
+  if (is_self(sysfs, host))
+    return refuse(fmt::format("can't fence {}: a host can't do that to itself: run it on another host", host));
+  return apply(sysfs, "fence", host, at);
+}
+
+Outcome<std::vector<std::string>> unfence(Sysfs& sysfs, const std::string& host, const std::string& at) {
+  if (is_self(sysfs, host)) return rejoin(sysfs);
+  return apply(sysfs, "unfence", host, at);
+}
+
+Outcome<bool> is_fenced(const Sysfs& sysfs, const std::string& host, const std::string& at) {
+  if (is_self(sysfs, host)) {
+    for (const std::string& link : sysfs.list("class/smartio_link")) {
+      if (sysfs.text(fmt::format("class/smartio_link/{}/reason", link)) == "this host is fenced") return true;
+    }
+    return sysfs.text(fmt::format("{}/{}/fenced", kClass, self_uuid(sysfs))) == "1";
+  }
+  const auto places = lenders(sysfs, at);
+  if (!places) return std::unexpected(places.error());
+  for (const Lending& place : *places) {
+    const auto known = hosts_of(sysfs, place);
+    if (!known) return std::unexpected(known.error());
+    const auto found = find_host(*known, place, host);
+    if (!found) return std::unexpected(found.error());
+    if (found->standing != Standing::kFenced) return false;
+  }
+  return true;
+}
 
 }  // namespace smartio::ctl

@@ -2,6 +2,7 @@
 // smartioctl: the command-line tool. smartioctl(8) describes it.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -26,6 +27,7 @@ struct Arguments {
   std::string choices = "/etc/smartio/lend.d";
   std::string device;
   std::string host;
+  std::string at;
   std::string format = "text";
   Lender::Options lending;
   unsigned timeout = 30;
@@ -109,12 +111,14 @@ int lend_or_unlend(const Arguments& arguments, bool lending) {
 
 int fence_or_unfence(const Arguments& arguments, bool fencing) {
   Sysfs sysfs(arguments.sysfs);
-  const auto name = fencing ? fence(sysfs, arguments.host) : unfence(sysfs, arguments.host);
-  if (!name) return end_with(name.error());
+  const auto done = fencing ? fence(sysfs, arguments.host, arguments.at) : unfence(sysfs, arguments.host, arguments.at);
+  if (!done) return end_with(done.error());
   if (fencing) {
-    fmt::print("{} is fenced: nothing of it reaches a device of this host any more\n", *name);
+    fmt::print("{} is fenced: nothing of it reaches a device of {} any more\n", arguments.host, fmt::join(*done, ", "));
+  } else if (done->empty()) {
+    fmt::print("no host refuses this one\n");
   } else {
-    fmt::print("{} may use this host's devices again\n", *name);
+    fmt::print("{} may use the devices of {} again\n", arguments.host, fmt::join(*done, ", "));
   }
   return 0;
 }
@@ -152,10 +156,11 @@ int run(int argc, char** argv) {
   auto* status = app.add_subcommand("status", "the health of all that, and what to do where something is wrong");
   status->add_flag("--check", arguments.check, "end with status 3 if something is wrong");
   auto* topology = app.add_subcommand("topology", "a drawing of hosts, links and devices, as seen from here");
-  auto* fence_command = app.add_subcommand("fence", "shut a host out of this host's devices, and wait until it is");
-  auto* unfence_command = app.add_subcommand("unfence", "let a fenced host in again");
+  auto* fence_command = app.add_subcommand("fence", "shut a host out of the lenders' devices, and wait until it is");
+  auto* unfence_command = app.add_subcommand("unfence", "let a fenced host in again; this one, if it has begun anew");
   for (auto* command : {fence_command, unfence_command}) {
     command->add_option("HOST", arguments.host, "its name or its UUID")->required();
+    command->add_option("--at", arguments.at, "only at this lender (default: at all that this host knows)");
   }
   auto* watch_command = app.add_subcommand("watch", "the list, anew whenever it changes, until Ctrl-C");
   watch_command->add_option("-n,--interval", arguments.interval, "seconds between looks")

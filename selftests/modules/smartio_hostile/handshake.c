@@ -72,7 +72,7 @@ void hostile_spads_clear(struct hostile *h)
 static void say_right(struct hostile *h)
 {
 	hostile_spads_write(h, WIRE_VERSION, h->boot_dma >> WIRE_PAGE_SHIFT,
-			    WIRE_FLAGS(true, WIRE_REASON_NONE, 0));
+			    WIRE_FLAGS(WIRE_OPEN, WIRE_REASON_NONE, 0));
 }
 
 /* ---- hellos ---- */
@@ -395,12 +395,12 @@ int hostile_refused(struct hostile *h)
 	switch (rnd(h, 4)) {
 	case 0:		/* a bootstrap page outside of the window */
 		hostile_spads_write(h, WIRE_VERSION, U32_MAX - rnd(h, 1000),
-				    WIRE_FLAGS(true, 0, 0));
+				    WIRE_FLAGS(WIRE_OPEN, 0, 0));
 		break;
 	case 1:		/* in a window that isn't there */
 		hostile_spads_write(h, WIRE_VERSION,
 				    h->boot_dma >> WIRE_PAGE_SHIFT,
-				    WIRE_FLAGS(true, 0, 2 + rnd(h, 254)));
+				    WIRE_FLAGS(WIRE_OPEN, 0, 2 + rnd(h, 254)));
 		break;
 	default:
 		hello_wrong(h, &hello);

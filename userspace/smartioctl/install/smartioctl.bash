@@ -16,14 +16,20 @@ _smartioctl_lent() {
 		if [ -e "$at" ]; then echo "${at##*/}"; fi
 	done
 }
-# _smartioctl_hosts 0|1: those that are not fenced, or those that are; never this host.
+# _smartioctl_hosts PATTERN: those that this host and its lenders know, with such a standing ("linked", "fenced" …);
+# never this host.
 _smartioctl_hosts() {
-	local at
+	local at self='' uuid standing name
 	for at in "${SMARTIO_SYSFS:-/sys}"/class/smartio_host/*/; do
-		if [ "$(cat "$at/self" 2>/dev/null)" = 0 ] && [ "$(cat "$at/fenced" 2>/dev/null)" = "$1" ]; then
-			cat "$at/name"
-		fi
+		if [ "$(cat "$at/self" 2>/dev/null)" = 1 ]; then self=$(basename "$at"); fi
 	done
+	cat "${SMARTIO_SYSFS:-/sys}"/class/smartio_host/*/hosts 2>/dev/null | sort -u | while read -r uuid standing name; do
+		# shellcheck disable=SC2053
+		if [ "$uuid" != "$self" ] && [[ $standing = $1 ]]; then echo "$name"; fi
+	done
+}
+_smartioctl_lenders() {
+	cat "${SMARTIO_SYSFS:-/sys}"/class/smartio_host/*/name 2>/dev/null
 }
 
 _smartioctl() {
@@ -41,6 +47,7 @@ _smartioctl() {
 	case $before in
 	-o | --output) words='text json' ;;
 	-n | --interval | --timeout) words='' ;;
+	--at) words=$(_smartioctl_lenders) ;;
 	--sysfs | --choices)
 		mapfile -t COMPREPLY < <(compgen -d -- "$current")
 		return
@@ -53,8 +60,8 @@ _smartioctl() {
 		status) words='--check --output --help' ;;
 		list | topology) words='--output --help' ;;
 		watch) words='--interval --output --help' ;;
-		fence) words="--help $(_smartioctl_hosts 0)" ;;
-		unfence) words="--help $(_smartioctl_hosts 1)" ;;
+		fence) words="--at --help $(_smartioctl_hosts '[la]*')" ;;
+		unfence) words="--at --help $(_smartioctl_hosts fenced)" ;;
 		esac
 		;;
 	esac

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fencing. A fenced host is refused: its sessions are over, the windows of the
+ * links to it are shut, and nothing of it reaches a device of this host. It is
+ * let in again by order, or when it has begun anew and asks for it.
+ *
+ * Orders come from this host's administrator, or from another host: a cluster
+ * needs every survivor to be able to fence the victim at the lender. A lender
+ * that is fenced by another host loses the way to its own devices.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "link.h"
+#include "trace.h"
+
+/* Ending a session may take as long as a reset of its device. */
+#define FENCE_CALL_MS		60000
+#define FENCE_LOOK_MS		10000
+/* How long a host that asks to be let in waits for that. */
+#define FENCE_REJOIN_MS		5000
+#define FENCE_POLL_MS		10
+
+static bool remote_fence = true;
+module_param(remote_fence, bool, 0644);
+MODULE_PARM_DESC(remote_fence, "other hosts may fence hosts here, and let them in again (default: yes)");
+
+static bool rejoin;	/* this host asks to be let in where it was fenced */
+static DEFINE_MUTEX(fence_lock);	/* one order at a time */
+
+/**
+ * struct fence_asker - another host that gave the order
+ * @link: over which link
+ * @generation: of it, then
+ * @uuid: who
+ */
+struct fence_asker {
+	struct smartio_link *link;
+	u32 generation;
+	uuid_t uuid;
+};
+
+/**
+ * fence_rejoins() - whether this host asks to be let in where it was fenced
+ *
+ * Context: any.
+ */
+bool fence_rejoins(void)
+{
+	return READ_ONCE(rejoin);
+}
+
+static bool fence_asker_there(const struct fence_asker *asker)
+{
+	u32 generation;
+
+	return link_is_up(asker->link, &generation) &&
+	       generation == asker->generation &&
+	       !smartio_host_fenced(&asker->uuid);
+}
+
+/*
+ * Whoever has the lock may be waiting for the asker's own link to go down,
+ * which waits for the asker's requests: this one must not wait for the lock
+ * then.
+ */
+static int fence_begin(const struct fence_asker *asker)
+{
+	if (!asker) {
+		mutex_lock(&fence_lock);
+		return 0;
+	}
+	for (;;) {
+		bool locked = mutex_trylock(&fence_lock);
+
+		if (!fence_asker_there(asker)) {
+			if (locked)
+				mutex_unlock(&fence_lock);
+			return -ENOLINK;
+		}
+		if (locked)
+			return 0;
+		msleep(FENCE_POLL_MS);
+	}
+}
+
+static void fence_link(struct smartio_link *link, void *uuid)
+{
+	bool match;
+
+	spin_lock(&link->lock);
+	match = link->known && uuid_equal(&link->peer, uuid);
+	spin_unlock(&link->lock);
+	if (match)
+		link_settle(link);
+}
+
+static bool fence_session_of(struct lend_session *session, void *uuid)
+{
+	return uuid_equal(&session->s.host, uuid);
+}
+
+static void fence_offer_here(void)
+{
+	struct smartio_lent *lent;
+	u32 last = 0;
+
+	while ((lent = lend_after(last))) {
+		last = lent->id;
+		smartio_local_offer(lent);
+		lend_put(lent);
+	}
+}
+
+/* When it returns, it is so. */
+static void fence_apply(uuid_t *uuid, bool fenced)
+{
+	bool self = uuid_equal(uuid, &smartio_self);
+
+	smartio_host_mark(uuid, fenced);
+	link_for_each(fence_link, uuid);
+	if (fenced)
+		lend_end_matching(fence_session_of, uuid,
+				  self ? LEND_END_LENDER : LEND_END_LINK);
+	else if (self)
+		fence_offer_here();
+}
+
+static int fence_word(const char *text, char *word)
+{
+	if (strscpy(word, text, SMARTIO_NAME_LEN) < 0)
+		return -EINVAL;
+	return 0;
+}
+
+static int fence_order(const char *text, bool fenced,
+		       const struct fence_asker *asker)
+{
+	char word[SMARTIO_NAME_LEN], name[SMARTIO_NAME_LEN];
+	uuid_t uuid;
+	int ret;
+
+	ret = fence_word(text, word);
+	if (!ret)
+		ret = smartio_host_named(strim(word), &uuid, name);
+	if (ret)
+		return ret;
+	/* A host in whose name nothing may be done any more can't do this. */
+	if (uuid_equal(&uuid, asker ? &asker->uuid : &smartio_self))
+		return fenced ? -EINVAL :
+			smartio_host_fenced(&uuid) ? -EPERM : 0;
+	ret = fence_begin(asker);
+	if (ret)
+		return ret;
+	fence_apply(&uuid, fenced);
+	mutex_unlock(&fence_lock);
+	trace_smartio_fence(name, fenced);
+	pr_info("host %s (%pUb) is %s%s%s\n", name, &uuid,
+		fenced ? "fenced" : "not fenced any more",
+		asker ? ", by order of " : "",
+		asker ? asker->link->peer_name : "");
+	return 0;
+}
+
+/**
+ * fence_here() - the administrator of this host gives an order
+ * @text: name or UUID of a host, maybe with a line's end
+ * @fenced: whether it is to be shut out, or let in
+ *
+ * Context: process, may sleep.
+ * Return: 0: it is so; -ENOENT; -ENOTUNIQ; -EINVAL: a host can't fence itself;
+ * -EPERM: nor undo what another did to it.
+ */
+int fence_here(const char *text, bool fenced)
+{
+	return fence_order(text, fenced, NULL);
+}
+
+/**
+ * fence_asked() - another host gives an order
+ * @link: the link
+ * @generation: in which it came
+ * @fence: the order, checked
+ *
+ * Context: process, may sleep.
+ * Return: see fence_here(); -EACCES: this host takes no such orders; -ENOLINK:
+ * the one that gave it is fenced or gone itself.
+ */
+int fence_asked(struct smartio_link *link, u32 generation,
+		const struct wire_fence *fence)
+{
+	struct fence_asker asker = { .link = link, .generation = generation };
+
+	if (!READ_ONCE(remote_fence))
+		return -EACCES;
+	spin_lock(&link->lock);
+	uuid_copy(&asker.uuid, &link->peer);
+	spin_unlock(&link->lock);
+	return fence_order(fence->host, le32_to_cpu(fence->fenced), &asker);
+}
+
+/* ---- orders for another host ---- */
+
+/**
+ * struct fence_call - something is asked over any link to a host
+ * @at: the host
+ * @message: its header
+ * @payload: of it
+ * @reply: where the answer goes
+ * @size: room there, then what came
+ * @timeout_ms: for each link
+ * @ret: what came of it
+ */
+struct fence_call {
+	const uuid_t *at;
+	struct wire_message message;
+	const void *payload;
+	void *reply;
+	size_t size;
+	unsigned int timeout_ms;
+	int ret;
+};
+
+/* The next link is tried if nobody knows what became of it over this one. */
+static void fence_call_one(struct smartio_link *link, void *arg)
+{
+	struct fence_call *call = arg;
+	size_t size = call->size;
+	bool match;
+
+	spin_lock(&link->lock);
+	match = link->state == LINK_UP && uuid_equal(&link->peer, call->at);
+	spin_unlock(&link->lock);
+	if (!match || (call->ret != -ENOLINK && call->ret != -ETIMEDOUT))
+		return;
+	call->ret = link_call(link, &call->message, call->payload, call->reply,
+			      &size, call->timeout_ms);
+	if (!call->ret)
+		call->size = size;
+}
+
+static int fence_call(struct fence_call *call)
+{
+	call->ret = -ENOLINK;
+	link_for_each(fence_call_one, call);
+	return call->ret;
+}
+
+/**
+ * fence_at() - a host is to be fenced by another one, or let in there
+ * @at: by which; may be this host
+ * @text: name or UUID, as that host knows it
+ * @fenced: whether it is to be shut out, or let in
+ *
+ * Context: process, may sleep.
+ * Return: 0: it is so; -ENOLINK: no link to @at is up; -ETIMEDOUT: no answer,
+ * it may be so or not; else see fence_asked().
+ */
+int fence_at(const uuid_t *at, const char *text, bool fenced)
+{
+	struct wire_fence fence = { .fenced = cpu_to_le32(fenced) };
+	struct fence_call call = {
+		.at = at,
+		.message = { .type = WIRE_FENCE, .length = sizeof(fence) },
+		.payload = &fence,
+		.timeout_ms = FENCE_CALL_MS,
+	};
+	char word[SMARTIO_NAME_LEN];
+	int ret;
+
+	if (uuid_equal(at, &smartio_self))
+		return fence_here(text, fenced);
+	ret = fence_word(text, word);
+	if (ret)
+		return ret;
+	strscpy(fence.host, strim(word));
+	if (!wire_text_ok(fence.host, sizeof(fence.host)))
+		return -EINVAL;
+	return fence_call(&call);
+}
+
+/**
+ * fence_hosts_show() - the hosts that a host knows
+ * @at: that host; may be this one
+ * @buf: a page, of sysfs: a line for each: UUID, "fenced", "linked" or "away",
+ *	name
+ *
+ * Context: process, may sleep.
+ * Return: bytes written, -ENOMEM, -ENOLINK, -ETIMEDOUT.
+ */
+ssize_t fence_hosts_show(const uuid_t *at, char *buf)
+{
+	struct fence_call call = {
+		.at = at,
+		.message = { .type = WIRE_HOSTS },
+		.size = PAGE_SIZE * 2,
+		.timeout_ms = FENCE_LOOK_MS,
+	};
+	struct wire_host *hosts = kzalloc(call.size, GFP_KERNEL);
+	ssize_t len = 0;
+	size_t i;
+	int ret = 0;
+
+	if (!hosts)
+		return -ENOMEM;
+	call.reply = hosts;
+	if (uuid_equal(at, &smartio_self))
+		call.size = smartio_hosts_fill(hosts, call.size);
+	else
+		ret = fence_call(&call);
+	for (i = 0; !ret && i < call.size / sizeof(*hosts); i++) {
+		u32 flags = le32_to_cpu(hosts[i].flags);
+
+		if (!wire_text_ok(hosts[i].name, sizeof(hosts[i].name)))
+			continue;
+		len += sysfs_emit_at(buf, len, "%pUb %s %s\n", hosts[i].uuid,
+				     flags & WIRE_HOST_FENCED ? "fenced" :
+				     flags & WIRE_HOST_LINKED ? "linked" :
+				     "away", hosts[i].name);
+	}
+	kfree(hosts);
+	return ret ? ret : len;
+}
+
+/* ---- this host was fenced, and has begun anew ---- */
+
+static void fence_count_refused(struct smartio_link *link, void *arg)
+{
+	unsigned int *count = arg;
+
+	if (READ_ONCE(link->fenced)) {
+		*count += 1;
+		link_settle(link);
+	}
+}
+
+/**
+ * fence_rejoin() - ask to be let in wherever this host is fenced
+ *
+ * Others let in only a host that has begun anew: whose module was loaded since.
+ *
+ * Context: process, may sleep.
+ * Return: 0: nobody refuses it; -EPERM: somebody still does.
+ */
+int fence_rejoin(void)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(FENCE_REJOIN_MS);
+	unsigned int refused;
+
+	WRITE_ONCE(rejoin, true);
+	for (;;) {
+		refused = 0;
+		link_for_each(fence_count_refused, &refused);
+		/* by another host's order; this module is not new since then */
+		refused += smartio_host_fenced(&smartio_self);
+		if (!refused)
+			return 0;
+		if (time_after(jiffies, deadline))
+			return -EPERM;
+		msleep(FENCE_POLL_MS);
+	}
+}
