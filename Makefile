@@ -42,7 +42,7 @@ ready:
 
 build: ready ## the C++ programs, in build/userspace
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartio-tcg-count smartioctl
+	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartio-tcg-count smartioctl fence_smartio
 
 install: build ## smartioctl, its manual page, completion, udev rule and systemd unit (DESTDIR, PREFIX)
 	@rm -rf build/stage
@@ -57,9 +57,9 @@ modules_install: modules ## the modules, in lib/modules/RELEASE/updates (DESTDIR
 modules: $(for_modules) ## the kernel modules, in build/modules (W=1 and C=1 as in the kernel; KDIR, KSRC: another kernel)
 	@$(in_tree) scripts/build-modules $(foreach v,W C V,$(if $($(v)),$(v)=$($(v))))
 
-guest-overlay: modules ## what hosts get on top of the guest image: the modules, smartioctl and selftests/bin
+guest-overlay: modules ## what hosts get on top of the guest image: the modules, smartioctl, fence_smartio and programs of tests
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartioctl
+	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio pr_ioctl
 	@$(tree) scripts/guest-overlay
 
 check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters

@@ -7,10 +7,10 @@ set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/re
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped)
 set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/killed-host)
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
-  share/unload-under-load share/killed-borrower share/pulled-cable share/reset-under-load share/flush share/fence share/lender-reload
+  share/unload-under-load share/killed-borrower share/pulled-cable share/reset-under-load share/flush share/fence share/reservations share/lender-reload
   share/lender-reboot)
-# They take two borrowers, with IOMMUs.
-set(HOSTILE share/hostile share/hostile-link share/unmapped-page)
+# They take two borrowers, the hostile ones with IOMMUs.
+set(HOSTILE share/fence-agent share/hostile share/hostile-link share/unmapped-page)
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
   smartio_nvme/client-timeouts)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)

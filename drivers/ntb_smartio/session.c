@@ -275,6 +275,45 @@ void lend_end_matching(bool (*match)(struct lend_session *session, void *arg),
 	}
 }
 
+struct lend_ids {
+	const u64 *ids;
+	unsigned int count;
+};
+
+static bool lend_one_of(struct lend_session *session, void *arg)
+{
+	const struct lend_ids *ids = arg;
+	unsigned int i;
+
+	for (i = 0; i < ids->count; i++)
+		if (session->s.id == ids->ids[i])
+			return true;
+	return false;
+}
+
+/**
+ * smartio_lent_end() - end some sessions of a device
+ * @lent: the device
+ * @ids: of the sessions; those that are over already don't matter
+ * @count: how many
+ *
+ * @close was called for each, and their borrowers were told, when this returns.
+ * It waits for their requests: not from one of theirs.
+ *
+ * Context: process, may sleep.
+ */
+void smartio_lent_end(struct smartio_lent *lent, const u64 *ids,
+		      unsigned int count)
+{
+	struct lend_ids all = { .ids = ids, .count = count };
+	struct lend_match m = {
+		.match = lend_one_of, .arg = &all, .why = LEND_END_LENDER,
+	};
+
+	lend_end_of(lent, &m);
+}
+EXPORT_SYMBOL_GPL(smartio_lent_end);
+
 static bool lend_same_borrower(struct lend_session *session, void *arg)
 {
 	const struct lend_borrower *who = arg;

@@ -20,12 +20,13 @@
 
 /* LPA: SMART per namespace, effects log, offsets; no telemetry and the like. */
 #define LPA_KEPT		0x07
-/* ONCS: without reservations, Save in Set Features, Timestamp. */
-#define ONCS_KEPT		(~(NVME_CTRL_ONCS_RESERVATIONS | (1 << 4) | \
-				   NVME_CTRL_ONCS_TIMESTAMP))
+/* ONCS: without Save in Set Features and Timestamp. */
+#define ONCS_KEPT		(~((1 << 4) | NVME_CTRL_ONCS_TIMESTAMP))
+/* RESCAP: all types, through a loss of power, IEKEY as of version 1.3. */
+#define RESCAP			0xff
 
-/* I/O commands of reservations: not offered, see ONCS. */
-static const u8 hidden_io[] = {
+/* I/O commands that the manager executes: reservations. */
+static const u8 own_io[] = {
 	nvme_cmd_resv_register, nvme_cmd_resv_report,
 	nvme_cmd_resv_acquire, nvme_cmd_resv_release,
 };
@@ -71,7 +72,8 @@ void admin_rewrite_ctrl(struct nvme_id_ctrl *id, const struct admin_view *view)
 	id->lpa &= LPA_KEPT;
 
 	id->oncs &= cpu_to_le16(ONCS_KEPT);
-	id->ctratt &= cpu_to_le32(NVME_CTRL_ATTR_HID_128_BIT);
+	id->oncs |= cpu_to_le16(NVME_CTRL_ONCS_RESERVATIONS);
+	id->ctratt = cpu_to_le32(NVME_CTRL_ATTR_HID_128_BIT);
 	id->kas = 0;
 	id->crdt1 = 0;
 	id->crdt2 = 0;
@@ -90,14 +92,14 @@ void admin_rewrite_ctrl(struct nvme_id_ctrl *id, const struct admin_view *view)
 	id->hmmaxd = 0;
 }
 
-/* Several hosts use the namespace; reservations are not offered. */
+/* Several hosts use the namespace; reservations are the manager's. */
 void admin_rewrite_ns(struct nvme_id_ns *id)
 {
 	/* All zero says that there is no such namespace. */
 	if (!id->nsze && !id->ncap)
 		return;
 	id->nmic |= NVME_NS_NMIC_SHARED;
-	id->rescap = 0;
+	id->rescap = RESCAP;
 	id->anagrpid = 0;
 }
 
@@ -108,7 +110,7 @@ void admin_rewrite_ns_indep(struct nvme_id_ns_cs_indep *id)
 	if (!memcmp(id, &none, sizeof(none)))
 		return;
 	id->nmic |= NVME_NS_NMIC_SHARED;
-	id->rescap = 0;
+	id->rescap = RESCAP;
 	id->anagrpid = 0;
 }
 
@@ -120,8 +122,8 @@ void admin_rewrite_effects(struct nvme_effects_log *log)
 	for (i = 0; i < 256; i++)
 		if (!admin_supported(i))
 			log->acs[i] = 0;
-	for (i = 0; i < sizeof(hidden_io); i++)
-		log->iocs[hidden_io[i]] = 0;
+	for (i = 0; i < sizeof(own_io); i++)
+		log->iocs[own_io[i]] = cpu_to_le32(NVME_CMD_EFFECTS_CSUPP);
 }
 
 u64 admin_rewrite_cap(u64 cap)

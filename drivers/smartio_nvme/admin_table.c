@@ -49,6 +49,7 @@ static const struct admin_row logs[256] = {
 	[NVME_LOG_FW_SLOT] = PASS,
 	[NVME_LOG_CHANGED_NS] = VIRTUAL(ADMIN_LOG_CHANGED_NS),
 	[NVME_LOG_CMD_EFFECTS] = VIRTUAL(ADMIN_LOG_EFFECTS),
+	[NVME_LOG_RESERVATION] = VIRTUAL(ADMIN_LOG_RESERVATION),
 };
 
 /* The default is Invalid Field. None that passes has data. */
@@ -65,6 +66,8 @@ static const struct admin_row get_features[256] = {
 	[NVME_FEAT_ASYNC_EVENT] = VIRTUAL(ADMIN_GET_EVENTS),
 	[NVME_FEAT_SW_PROGRESS] = PASS,
 	[NVME_FEAT_HOST_ID] = VIRTUAL(ADMIN_GET_HOST_ID),
+	[NVME_FEAT_RESV_MASK] = VIRTUAL(ADMIN_GET_RESV_MASK),
+	[NVME_FEAT_RESV_PERSIST] = VIRTUAL(ADMIN_GET_RESV_PERSIST),
 };
 
 /* The default is Invalid Field; what others share with the client is fixed. */
@@ -81,6 +84,8 @@ static const struct admin_row set_features[256] = {
 	[NVME_FEAT_ASYNC_EVENT] = VIRTUAL(ADMIN_SET_EVENTS),
 	[NVME_FEAT_SW_PROGRESS] = REFUSE(NVME_SC_FEATURE_NOT_CHANGEABLE),
 	[NVME_FEAT_HOST_ID] = VIRTUAL(ADMIN_SET_HOST_ID),
+	[NVME_FEAT_RESV_MASK] = VIRTUAL(ADMIN_SET_RESV_MASK),
+	[NVME_FEAT_RESV_PERSIST] = VIRTUAL(ADMIN_SET_RESV_PERSIST),
 };
 
 static struct admin_verdict refuse(u16 status)

@@ -28,6 +28,11 @@
  * @ADMIN_SET_HOST_ID: Host Identifier of this client
  * @ADMIN_GET_HOST_ID: the same
  * @ADMIN_ABORT: nothing is aborted, which the command allows
+ * @ADMIN_LOG_RESERVATION: the client's own Reservation Notification page
+ * @ADMIN_SET_RESV_MASK: Reservation Notification Mask of this client
+ * @ADMIN_GET_RESV_MASK: the same
+ * @ADMIN_SET_RESV_PERSIST: Reservation Persistence of a namespace, for all
+ * @ADMIN_GET_RESV_PERSIST: the same
  */
 enum admin_treatment {
 	ADMIN_REFUSE,
@@ -44,6 +49,11 @@ enum admin_treatment {
 	ADMIN_SET_HOST_ID,
 	ADMIN_GET_HOST_ID,
 	ADMIN_ABORT,
+	ADMIN_LOG_RESERVATION,
+	ADMIN_SET_RESV_MASK,
+	ADMIN_GET_RESV_MASK,
+	ADMIN_SET_RESV_PERSIST,
+	ADMIN_GET_RESV_PERSIST,
 };
 
 /**

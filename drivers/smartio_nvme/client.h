@@ -8,6 +8,7 @@
  *   client_join.c	bringing a path up, once or again
  *   client_ctrl.c	the nvme_ctrl: registers, events, what nvme-core calls
  *   client_admin.c	admin commands: relayed to the manager
+ *   client_access.c	what reservations don't let this host do
  *   client_call.c	the other messages to the manager
  *   client_identity.c	is it still the same drive?
  *   client_queue.c	queue pairs: memory, doorbells, completions
@@ -30,6 +31,7 @@
 #include "nvme.h"
 #include "fabrics.h"
 #include "proto.h"
+#include "resv.h"
 
 /* A PRP list never crosses a page: 512 entries. */
 #define SNVME_MAX_BYTES		(512 * NVME_CTRL_PAGE_SIZE)
@@ -241,6 +243,23 @@ enum snvme_stat {
 
 struct gen_pool;
 
+/**
+ * struct snvme_access - what reservations don't let this host do
+ * @rcu: it is freed later
+ * @others: RESV_NO_READ, RESV_NO_WRITE: of namespaces that have no entry
+ * @count: in @entries
+ * @entries: of the others
+ */
+struct snvme_access {
+	struct rcu_head rcu;
+	u8 others;
+	u32 count;
+	struct {
+		u32 nsid;
+		u8 flags;
+	} entries[];
+};
+
 /* Memory that data is copied through, where the device reaches no other. */
 struct snvme_bounce {
 	void *cpu;
@@ -260,6 +279,9 @@ struct snvme_bounce {
  * @limits: of this session; queue sizes and identity are those of the first
  * @dma_dev: data is mapped for it
  * @max_bytes: of one request
+ * @access: NULL: this host may do all
+ * @access_lock: one at a time changes @access
+ * @access_work: asks for it anew
  * @lock: protects all to @events_count
  * @state: see there
  * @gen: counts losses
@@ -303,6 +325,9 @@ struct snvme_path {
 	struct snvme_limits limits;
 	struct device *dma_dev;
 	u32 max_bytes;
+	struct snvme_access __rcu *access;
+	struct mutex access_lock;	/* who changes access */
+	struct work_struct access_work;
 
 	spinlock_t lock;	/* state, relays and events */
 	enum snvme_state state;
@@ -363,6 +388,7 @@ enum snvme_mapped {
  * @req: nvme-core's part; comes first
  * @cmd: the command
  * @aborted: its abort was asked for
+ * @relayed: the manager executes it
  * @mapped: how its data is mapped
  * @dma: where, if it is in one piece
  * @len: bytes, then
@@ -374,6 +400,7 @@ struct snvme_iod {
 	struct nvme_request req;
 	struct nvme_command cmd;
 	bool aborted;
+	bool relayed;
 	u8 mapped;
 	u32 len;
 	dma_addr_t dma;
@@ -425,6 +452,17 @@ extern const struct blk_mq_ops snvme_admin_mq_ops;
 
 size_t snvme_admin_cmd_size(void);
 void snvme_relay_fail_all(struct snvme_path *path);
+blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
+			    enum snvme_op op);
+blk_status_t snvme_refuse_rq(struct request *rq, u16 status);
+
+/* ---- client_access.c ---- */
+
+void snvme_access_init(struct snvme_path *path);
+void snvme_access_exit(struct snvme_path *path);
+int snvme_access_fetch(struct snvme_path *path);
+void snvme_access_changed(struct snvme_path *path);
+bool snvme_access_forbids(struct snvme_path *path, struct request *rq);
 
 /* ---- client_identity.c ---- */
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The admin queue of a path has no hardware: each command is sent to the
- * manager with its data, and the manager's answer completes it.
+ * manager with its data, and the manager's answer completes it. So are the
+ * reservation commands of the I/O queues, which are the manager's to execute.
  *
  * When the path is lost, whatever is under way fails at once. A relay may be
  * waiting in smartio_call() then: whoever takes the request from it, under
@@ -34,6 +35,7 @@ struct snvme_admin_iod {
  * @cmd: the command
  * @len: bytes of data
  * @write: to the controller
+ * @op: SNVME_ADMIN or SNVME_RESERVATION
  * @timeout_ms: of the request
  */
 struct snvme_relay {
@@ -44,6 +46,7 @@ struct snvme_relay {
 	struct nvme_command cmd;
 	u32 len;
 	bool write;
+	u16 op;
 	unsigned int timeout_ms;
 };
 
@@ -113,7 +116,7 @@ static u16 snvme_relay_call(struct snvme_relay *relay,
 	u32 len;
 	int ret;
 
-	req->op = cpu_to_le16(SNVME_ADMIN);
+	req->op = cpu_to_le16(relay->op);
 	req->flags = cpu_to_le16(relay->write ? SNVME_ADMIN_WRITE : 0);
 	req->data_len = cpu_to_le32(relay->len);
 	memcpy(req->sqe, &relay->cmd, sizeof(req->sqe));
@@ -121,7 +124,8 @@ static u16 snvme_relay_call(struct snvme_relay *relay,
 			   relay->timeout_ms);
 	if (ret == -ETIMEDOUT)
 		dev_warn(relay->path->ctrl.device,
-			 "the manager did not answer admin command %#x within %u ms\n",
+			 "the manager did not answer %s command %#x within %u ms\n",
+			 relay->op == SNVME_ADMIN ? "admin" : "reservation",
 			 relay->cmd.common.opcode, relay->timeout_ms);
 	if (ret || room < sizeof(*reply))
 		return NVME_SC_HOST_PATH_ERROR;
@@ -151,6 +155,9 @@ static void snvme_relay_work(struct work_struct *work)
 	spin_unlock_irq(&path->lock);
 	if (req && reply)
 		status = snvme_relay_call(relay, req, reply, &result);
+	/* This host's own command may have taken something from it. */
+	if (relay->op == SNVME_RESERVATION)
+		snvme_access_fetch(path);
 	spin_lock_irq(&path->lock);
 	if (relay->rq) {
 		list_del(&relay->entry);
@@ -165,8 +172,15 @@ static void snvme_relay_work(struct work_struct *work)
 	nvme_put_ctrl(&path->ctrl);
 }
 
-/* Complete from queue_rq with a status of our own. */
-static blk_status_t snvme_admin_refuse(struct request *rq, u16 status)
+/**
+ * snvme_refuse_rq() - complete from queue_rq with a status of our own
+ * @rq: set up, not started
+ * @status: NVMe status
+ *
+ * Context: of queue_rq.
+ * Return: for queue_rq.
+ */
+blk_status_t snvme_refuse_rq(struct request *rq, u16 status)
 {
 	nvme_req(rq)->status = status;
 	blk_mq_set_request_complete(rq);
@@ -174,25 +188,25 @@ static blk_status_t snvme_admin_refuse(struct request *rq, u16 status)
 	return BLK_STS_OK;
 }
 
-static blk_status_t snvme_admin_queue_rq(struct blk_mq_hw_ctx *hctx,
-					 const struct blk_mq_queue_data *bd)
+/**
+ * snvme_relay_rq() - let the manager execute a command
+ * @path: the path
+ * @rq: set up, not started
+ * @op: SNVME_ADMIN or SNVME_RESERVATION
+ *
+ * Context: of queue_rq.
+ * Return: for queue_rq.
+ */
+blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
+			    enum snvme_op op)
 {
-	struct snvme_path *path = hctx->driver_data;
-	struct request *rq = bd->rq;
+	u32 len = blk_rq_nr_phys_segments(rq) ? blk_rq_bytes(rq) : 0;
 	struct snvme_relay *relay;
 	unsigned long flags;
-	blk_status_t ret;
-	u32 len;
 
-	if (!nvme_check_ready(&path->ctrl, rq, READ_ONCE(path->admin_live)))
-		return nvme_fail_nonready_command(&path->ctrl, rq);
-	ret = nvme_setup_cmd(NULL, rq);
-	if (ret)
-		return ret;
-	len = blk_rq_nr_phys_segments(rq) ? blk_rq_bytes(rq) : 0;
 	if (len > SNVME_ADMIN_DATA_MAX || blk_integrity_rq(rq))
-		return snvme_admin_refuse(rq, NVME_SC_INVALID_FIELD |
-					      NVME_STATUS_DNR);
+		return snvme_refuse_rq(rq, NVME_SC_INVALID_FIELD |
+				       NVME_STATUS_DNR);
 	relay = kzalloc(sizeof(*relay), GFP_ATOMIC);
 	if (!relay) {
 		nvme_cleanup_cmd(rq);
@@ -207,6 +221,7 @@ static blk_status_t snvme_admin_queue_rq(struct blk_mq_hw_ctx *hctx,
 	memset(&relay->cmd.common.dptr, 0, sizeof(relay->cmd.common.dptr));
 	relay->len = len;
 	relay->write = rq_data_dir(rq) == WRITE;
+	relay->op = op;
 	relay->timeout_ms = jiffies_to_msecs(rq->timeout ?: NVME_ADMIN_TIMEOUT);
 	nvme_start_request(rq);
 
@@ -224,6 +239,21 @@ static blk_status_t snvme_admin_queue_rq(struct blk_mq_hw_ctx *hctx,
 	spin_unlock_irqrestore(&path->lock, flags);
 	kfree(relay);
 	return BLK_STS_OK;
+}
+
+static blk_status_t snvme_admin_queue_rq(struct blk_mq_hw_ctx *hctx,
+					 const struct blk_mq_queue_data *bd)
+{
+	struct snvme_path *path = hctx->driver_data;
+	struct request *rq = bd->rq;
+	blk_status_t ret;
+
+	if (!nvme_check_ready(&path->ctrl, rq, READ_ONCE(path->admin_live)))
+		return nvme_fail_nonready_command(&path->ctrl, rq);
+	ret = nvme_setup_cmd(NULL, rq);
+	if (ret)
+		return ret;
+	return snvme_relay_rq(path, rq, SNVME_ADMIN);
 }
 
 /* smartio_call() has the same deadline. */

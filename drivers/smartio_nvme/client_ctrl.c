@@ -305,6 +305,7 @@ static void snvme_free_ctrl(struct nvme_ctrl *ctrl)
 {
 	struct snvme_path *path = to_snvme_path(ctrl);
 
+	snvme_access_exit(path);
 	kvfree(path->queues);
 	kfree(path);
 	if (atomic_dec_and_test(&snvme_paths))

@@ -28,6 +28,7 @@ static blk_status_t snvme_prepare(struct snvme_queue *q, struct request *rq)
 	blk_status_t ret;
 
 	iod->aborted = false;
+	iod->relayed = false;
 	ret = nvme_setup_cmd(rq->q->queuedata, rq);
 	if (ret)
 		return ret;
@@ -40,6 +41,45 @@ static blk_status_t snvme_prepare(struct snvme_queue *q, struct request *rq)
 		snvme_path_pin(q->path, rq->q->queuedata);
 	nvme_start_request(rq);
 	return BLK_STS_OK;
+}
+
+/*
+ * Reservations are the manager's to execute, and this host may not be allowed
+ * to do all: such requests are dealt with by themselves.
+ */
+static bool snvme_is_special(struct snvme_path *path, struct request *rq)
+{
+	return unlikely(rcu_access_pointer(path->access)) ||
+	       (blk_rq_is_passthrough(rq) &&
+		resv_is_command(nvme_req(rq)->cmd->common.opcode));
+}
+
+/* Return: false: it is as any other. @ret is for queue_rq. */
+static bool snvme_queue_special(struct snvme_path *path, struct request *rq,
+				blk_status_t *ret)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+
+	if (blk_rq_is_passthrough(rq) &&
+	    resv_is_command(nvme_req(rq)->cmd->common.opcode)) {
+		*ret = nvme_setup_cmd(rq->q->queuedata, rq);
+		if (*ret)
+			return true;
+		iod->relayed = true;
+		iod->mapped = SNVME_MAPPED_NONE;
+		*ret = snvme_relay_rq(path, rq, SNVME_RESERVATION);
+		return true;
+	}
+	*ret = nvme_setup_cmd(rq->q->queuedata, rq);
+	if (*ret)
+		return true;
+	if (snvme_access_forbids(path, rq)) {
+		*ret = snvme_refuse_rq(rq, NVME_SC_RESERVATION_CONFLICT |
+				       NVME_STATUS_DNR);
+		return true;
+	}
+	nvme_cleanup_cmd(rq);
+	return false;
 }
 
 static blk_status_t snvme_queue_rq(struct blk_mq_hw_ctx *hctx,
@@ -58,6 +98,9 @@ static blk_status_t snvme_queue_rq(struct blk_mq_hw_ctx *hctx,
 		rq->cmd_flags &= ~REQ_NVME_MPATH;
 	if (!nvme_check_ready(&q->path->ctrl, rq, READ_ONCE(q->live)))
 		return nvme_fail_nonready_command(&q->path->ctrl, rq);
+	if (snvme_is_special(q->path, rq) &&
+	    snvme_queue_special(q->path, rq, &ret))
+		return ret;
 	ret = snvme_prepare(q, rq);
 	if (ret)
 		return ret;
@@ -82,7 +125,7 @@ static void snvme_queue_rqs(struct rq_list *list)
 			snvme_queue_submit_list(q, &now);
 		q = rq->mq_hctx->driver_data;
 		if (nvme_check_ready(&q->path->ctrl, rq, READ_ONCE(q->live)) &&
-		    !snvme_prepare(q, rq))
+		    !snvme_is_special(q->path, rq) && !snvme_prepare(q, rq))
 			rq_list_add_tail(&now, rq);
 		else
 			rq_list_add_tail(&later, rq);
@@ -141,6 +184,9 @@ static enum blk_eh_timer_return snvme_timeout(struct request *rq)
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
 	u16 cid = nvme_cid(rq);		/* another one once it is through */
 
+	/* smartio_call() has the same deadline. */
+	if (iod->relayed)
+		return BLK_EH_RESET_TIMER;
 	if (READ_ONCE(path->state) != SNVME_UP) {
 		snvme_count(path, SNVME_STAT_TIMEOUTS_HELD, 1);
 		return BLK_EH_RESET_TIMER;

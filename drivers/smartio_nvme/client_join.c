@@ -144,7 +144,9 @@ static int snvme_join_io(struct snvme_path *path, unsigned int gen)
 	unsigned int queues, poll, i;
 	int ret;
 
-	ret = snvme_join_count(path, &queues, &poll);
+	ret = snvme_access_fetch(path);
+	if (!ret)
+		ret = snvme_join_count(path, &queues, &poll);
 	if (!ret)
 		ret = snvme_join_queues(path, queues, poll);
 	if (ret)

@@ -187,14 +187,22 @@ static void snvme_notify(struct smartio_device *sdev, const void *message,
 	const struct snvme_event_note *note = message;
 	struct snvme_path *path;
 
-	/* Of a later version, or nonsense: nothing depends on it. */
-	if (size < sizeof(*note) ||
-	    le16_to_cpu(note->note) != SNVME_NOTE_EVENT)
+	BUILD_BUG_ON(sizeof(struct snvme_access_note) != sizeof(*note));
+	if (size < sizeof(*note))
 		return;
 	path = snvme_client_path(client);
 	if (!path)
 		return;
-	snvme_path_event(path, le32_to_cpu(note->result));
+	switch (le16_to_cpu(note->note)) {
+	case SNVME_NOTE_EVENT:
+		snvme_path_event(path, le32_to_cpu(note->result));
+		break;
+	case SNVME_NOTE_ACCESS:
+		snvme_access_changed(path);
+		break;
+	default:	/* of a later version: nothing depends on it */
+		break;
+	}
 	nvme_put_ctrl(&path->ctrl);
 }
 

@@ -317,6 +317,7 @@ void snvme_path_init(struct snvme_path *path)
 	INIT_LIST_HEAD(&path->relays);
 	INIT_WORK(&path->lose_work, snvme_lose_work);
 	INIT_DELAYED_WORK(&path->fail_work, snvme_fail_work);
+	snvme_access_init(path);
 	path->state = SNVME_JOINING;
 	path->why = "";
 }

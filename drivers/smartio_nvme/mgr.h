@@ -10,8 +10,11 @@
  *   mgr_queue.c	the queue pairs: who has which
  *   mgr_cmb.c		the controller memory buffer
  *   mgr_session.c	clients: sessions, their requests
+ *   mgr_vctrl.c	what stays of a client from session to session
  *   mgr_admin.c	their admin commands
  *   mgr_event.c	asynchronous events, passed on to them
+ *   mgr_resv.c		reservations: kept here, for the drive sees one host
+ *   mgr_resv_file.c	what of them survives
  */
 #ifndef _SMARTIO_NVME_MGR_H
 #define _SMARTIO_NVME_MGR_H
@@ -26,6 +29,7 @@
 
 #include "nvme.h"
 #include "proto_check.h"
+#include "resv.h"
 
 /* What clients can carry in one I/O command. */
 #define MGR_MAX_BYTES		(1024 * 1024)
@@ -135,15 +139,19 @@ enum mgr_reason {
  * @exclusive_lock: protects @exclusive, @exclusive_sent
  * @exclusive: an owner's command that clients must not run beside
  * @exclusive_sent: it is the controller's now
- * @broker_lock: protects @pairs, @nr_pairs, @cmb.pool, @cntlids, and
+ * @broker_lock: protects @pairs, @nr_pairs, @cmb.pool and
  *	mgr_session.pieces
  * @nr_pairs: I/O queue pairs that the controller gives
  * @pairs: 1 to @nr_pairs
- * @cntlids: struct mgr_cntlid
- * @sessions_lock: protects @sessions and the event state of each
+ * @sessions_lock: protects @sessions and the event state of each, @vctrls and
+ *	all in them
+ * @vctrls: struct mgr_vctrl
  * @events: BIT(type) of asynchronous events that have arrived
  * @event_result: the last one of each type
- * @quirks: what the owner set
+ * @resv_lock: protects @resv, @resv_sequence and mgr_session.stale; before
+ *	sessions_lock
+ * @resv: struct mgr_resv
+ * @resv_sequence: of what was written down last
  */
 struct mgr {
 	struct nvme_ctrl ctrl;
@@ -175,17 +183,64 @@ struct mgr {
 	bool exclusive_sent;
 	struct work_struct exclusive_work;
 
-	struct mutex broker_lock;	/* pairs, CMB, CNTLIDs */
+	struct mutex broker_lock;	/* pairs, CMB */
 	unsigned int nr_pairs;
 	struct mgr_pair *pairs;
 	struct mgr_cmb cmb;
-	struct list_head cntlids;
 
 	struct mutex sessions_lock;	/* sessions, their events */
 	struct list_head sessions;
+	struct list_head vctrls;
 	unsigned long events;
 	u32 event_result[8];
 	struct work_struct event_work;
+
+	struct mutex resv_lock;		/* reservations */
+	struct list_head resv;
+	u64 resv_sequence;
+};
+
+/* A namespace with reservations, or that had some. */
+struct mgr_resv {
+	struct list_head entry;
+	struct resv_ns ns;
+};
+
+/* Notices of reservations that wait for a client to read its log. */
+#define MGR_NOTICES		16
+
+struct mgr_notice {
+	u32 nsid;
+	u8 type;
+};
+
+static_assert(MGR_NOTICES <= 255);	/* a byte of the log counts them */
+
+/**
+ * struct mgr_vctrl - a virtual controller: a host's way to the controller
+ * @entry: in mgr.vctrls
+ * @host: whose
+ * @link_name: which way
+ * @cntlid: nvme-core on that host compares it with those of other ways, old
+ *	ones too
+ * @host_id: Host Identifier
+ * @notices: the oldest first
+ * @nr_notices: in @notices
+ * @notices_sent: ever, for the log's count
+ * @notice_masks: Reservation Notification Mask by NSID
+ * @notice_mask: for all others
+ */
+struct mgr_vctrl {
+	struct list_head entry;
+	uuid_t host;
+	char link_name[32];
+	u16 cntlid;
+	u8 host_id[16];
+	struct mgr_notice notices[MGR_NOTICES];
+	unsigned int nr_notices;
+	u64 notices_sent;
+	struct xarray notice_masks;
+	u32 notice_mask;
 };
 
 /* How many NSIDs a Changed Namespace List has. */
@@ -199,13 +254,13 @@ struct mgr {
  * @incarnation: of the controller when it began; another one: nothing is left
  * @attached: SNVME_ATTACH was answered
  * @granted: queue pairs, as told to the client
- * @cntlid: of its virtual controller
+ * @vctrl: its virtual controller
  * @pieces: of the CMB
  * @event_mask: its Asynchronous Event Configuration
  * @event_sent: BIT(type): reported, and not yet cleared by reading its log
- * @host_id: its Host Identifier
  * @nr_changed: in @changed; above MGR_CHANGED_MAX: too many to name
  * @changed: NSIDs, ascending
+ * @stale: a reservation shut it out: it ends, and may not change any
  */
 struct mgr_session {
 	struct list_head entry;
@@ -214,13 +269,13 @@ struct mgr_session {
 	u64 incarnation;
 	bool attached;
 	u16 granted;
-	u16 cntlid;
+	struct mgr_vctrl *vctrl;
 	struct list_head pieces;
 	u32 event_mask;
 	unsigned long event_sent;
-	u8 host_id[16];
 	unsigned int nr_changed;
 	u32 changed[MGR_CHANGED_MAX];
+	bool stale;
 };
 
 static inline struct mgr *to_mgr(struct nvme_ctrl *ctrl)
@@ -288,7 +343,10 @@ u64 mgr_cmb_left(struct mgr *m);
 
 /* mgr_session.c */
 extern const struct smartio_lender_ops mgr_lender_ops;
-void mgr_cntlids_free(struct mgr *m);
+
+/* mgr_vctrl.c */
+struct mgr_vctrl *mgr_vctrl_get(struct mgr *m, const struct smartio_session *s);
+void mgr_vctrls_free(struct mgr *m);
 
 /* mgr_admin.c */
 int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
@@ -300,5 +358,25 @@ void mgr_event_arrived(struct mgr *m, u32 result);
 void mgr_event_log_read(struct mgr_session *session, u8 lid);
 void mgr_event_allow(struct mgr_session *session, u32 mask);
 u32 mgr_event_forced(struct mgr *m);
+void mgr_event_report(struct mgr_session *session, u32 result);
+
+/* mgr_resv.c */
+void mgr_resv_init(struct mgr *m);
+void mgr_resv_exit(struct mgr *m);
+int mgr_resv_command(struct mgr_session *session,
+		     const struct snvme_admin *command,
+		     struct snvme_admin_reply *reply, size_t *reply_size);
+int mgr_resv_access(struct mgr_session *session,
+		    struct snvme_access_reply *reply, size_t *reply_size);
+int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
+		     u32 *value);
+int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value);
+void mgr_resv_log(struct mgr_session *session, void *page, bool retain);
+void mgr_resv_identity(struct mgr_session *session);
+void mgr_resv_event(struct mgr_session *session);
+
+/* mgr_resv_file.c */
+int mgr_resv_save(struct mgr *m, const struct resv_ns *changed);
+void mgr_resv_load(struct mgr *m);
 
 #endif /* _SMARTIO_NVME_MGR_H */

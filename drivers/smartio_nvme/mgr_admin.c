@@ -52,7 +52,7 @@ static int mgr_identify_ctrl(struct mgr_command *c)
 {
 	struct mgr *m = c->session->m;
 	struct admin_view view = {
-		.cntlid = c->session->cntlid,
+		.cntlid = c->session->vctrl->cntlid,
 		.mdts = m->mdts,
 		.subnqn = m->subnqn,
 	};
@@ -144,21 +144,48 @@ static int mgr_set_events(struct mgr_command *c)
 	return 0;
 }
 
+/* Set Features has the value in CDW11, Get Features in the result. */
+static int mgr_resv_feature(struct mgr_command *c, bool set,
+			    int (*feature)(struct mgr_session *session, u32 nsid,
+					   bool set, u32 *value))
+{
+	u32 value = le32_to_cpu(c->cmd.common.cdw11);
+	int ret = feature(c->session, le32_to_cpu(c->cmd.common.nsid), set,
+			  &value);
+
+	if (!ret && !set)
+		c->result.u32 = cpu_to_le32(value);
+	return ret;
+}
+
+static int mgr_log_reservation(struct mgr_command *c)
+{
+	u8 page[64];
+
+	mgr_resv_log(c->session, page,
+		     c->cmd.get_log_page.lsp & LOG_RETAIN_EVENT);
+	mgr_copy_log(c, page, sizeof(page));
+	return 0;
+}
+
 static int mgr_host_id(struct mgr_command *c, bool set)
 {
 	struct mgr_session *session = c->session;
+	struct mgr_vctrl *vctrl = session->vctrl;
 	u32 len = c->verdict.data_len;
 
 	if (set && c->in_len < len)
 		return NVME_SC_DATA_XFER_ERROR | NVME_STATUS_DNR;
 	mutex_lock(&session->m->sessions_lock);
 	if (set) {
-		memset(session->host_id, 0, sizeof(session->host_id));
-		memcpy(session->host_id, c->in, len);
+		memset(vctrl->host_id, 0, sizeof(vctrl->host_id));
+		memcpy(vctrl->host_id, c->in, len);
 	} else {
-		memcpy(c->data, session->host_id, len);
+		memcpy(c->data, vctrl->host_id, len);
 	}
 	mutex_unlock(&session->m->sessions_lock);
+	if (set)
+		mgr_resv_identity(session);
 	return 0;
 }
 
@@ -216,6 +243,20 @@ static int mgr_execute(struct mgr_command *c)
 		if (mgr_feature_asks_else(c))
 			return 0;
 		return mgr_host_id(c, false);
+	case ADMIN_LOG_RESERVATION:
+		return mgr_log_reservation(c);
+	case ADMIN_SET_RESV_MASK:
+		return mgr_resv_feature(c, true, mgr_resv_mask);
+	case ADMIN_GET_RESV_MASK:
+		if (mgr_feature_asks_else(c))
+			return 0;
+		return mgr_resv_feature(c, false, mgr_resv_mask);
+	case ADMIN_SET_RESV_PERSIST:
+		return mgr_resv_feature(c, true, mgr_resv_persist);
+	case ADMIN_GET_RESV_PERSIST:
+		if (mgr_feature_asks_else(c))
+			return 0;
+		return mgr_resv_feature(c, false, mgr_resv_persist);
 	case ADMIN_ABORT:
 		c->result.u32 = cpu_to_le32(1);		/* not aborted */
 		return 0;

@@ -73,13 +73,14 @@ static bool mgr_wanted(const struct mgr_session *session, u32 result)
 	case NVME_AER_SMART:
 		return session->event_mask & ADMIN_EVENTS_SMART;
 	case NVME_AER_ERROR:
+	case NVME_AER_CSS:	/* has a mask of its own */
 		return true;
 	}
 	return false;
 }
 
-/* Under sessions_lock. */
-static void mgr_report(struct mgr_session *session, u32 result)
+/* To one client, if it wants it; under sessions_lock. */
+void mgr_event_report(struct mgr_session *session, u32 result)
 {
 	struct snvme_event_note note = {
 		.note = cpu_to_le16(SNVME_NOTE_EVENT),
@@ -141,7 +142,7 @@ static void mgr_handle_event(struct mgr *m, u32 result)
 	    EVENT_INFO(result) == NVME_AER_NOTICE_NS_CHANGED)
 		mgr_note_changed(m, log, ret);
 	list_for_each_entry(session, &m->sessions, entry)
-		mgr_report(session, result);
+		mgr_event_report(session, result);
 	mutex_unlock(&m->sessions_lock);
 	kfree(log);
 }
@@ -168,6 +169,9 @@ void mgr_event_log_read(struct mgr_session *session, u8 lid)
 		break;
 	case NVME_LOG_CHANGED_NS:
 		clear_bit(NVME_AER_NOTICE, &session->event_sent);
+		break;
+	case NVME_LOG_RESERVATION:
+		clear_bit(NVME_AER_CSS, &session->event_sent);
 		break;
 	}
 }

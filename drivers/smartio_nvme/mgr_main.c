@@ -31,6 +31,7 @@ void mgr_free_ctrl(struct nvme_ctrl *ctrl)
 {
 	struct mgr *m = to_mgr(ctrl);
 
+	mgr_resv_exit(m);
 	kvfree(m->pairs);
 	kfree(m->id);
 	kfree(m);
@@ -143,6 +144,8 @@ static struct mgr *mgr_alloc(struct pci_dev *pdev)
 	spin_lock_init(&m->exclusive_lock);
 	mutex_init(&m->sessions_lock);
 	INIT_LIST_HEAD(&m->sessions);
+	INIT_LIST_HEAD(&m->vctrls);
+	mgr_resv_init(m);
 	mgr_init_works(m);
 	m->id = kzalloc(sizeof(*m->id), GFP_KERNEL);
 	m->wq = alloc_workqueue("%s", WQ_MEM_RECLAIM | WQ_UNBOUND, 0,
@@ -278,6 +281,7 @@ static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = mgr_bring_up(m);
 	if (ret)
 		goto take_down;
+	mgr_resv_load(m);
 	ret = mgr_lend(m);
 	if (ret)
 		goto take_down;
@@ -326,7 +330,7 @@ static void mgr_remove(struct pci_dev *pdev)
 	cancel_delayed_work_sync(&m->watch_work);
 	mgr_take_down(m);
 	mgr_free_irq(m);
-	mgr_cntlids_free(m);
+	mgr_vctrls_free(m);
 	nvme_uninit_ctrl(ctrl);
 	mgr_adminq_free(m);
 	mgr_unmap_device(m);

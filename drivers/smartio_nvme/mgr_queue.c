@@ -20,7 +20,6 @@ MODULE_PARM_DESC(queues_per_host,
 int mgr_pairs_setup(struct mgr *m)
 {
 	mutex_init(&m->broker_lock);
-	INIT_LIST_HEAD(&m->cntlids);
 	m->pairs = kvcalloc(MGR_MAX_PAIRS + 1, sizeof(*m->pairs), GFP_KERNEL);
 	return m->pairs ? 0 : -ENOMEM;
 }

@@ -3,87 +3,10 @@
  * Clients: a session is a virtual controller with queue pairs. It begins with
  * SNVME_ATTACH; whatever it had is gone when it ends, however it ends.
  */
-#include <linux/jhash.h>
 #include <linux/slab.h>
 
 #include "admin_identify.h"
 #include "mgr.h"
-
-/*
- * The CNTLID of a host's way to the controller. It is kept, for nvme-core on
- * that host compares it with those of other ways, old ones too.
- */
-struct mgr_cntlid {
-	struct list_head entry;
-	uuid_t host;
-	char link_name[32];
-	u16 cntlid;
-};
-
-static bool mgr_cntlid_used(struct mgr *m, u16 cntlid)
-{
-	struct mgr_cntlid *known;
-
-	if (cntlid == le16_to_cpu(m->id->cntlid))
-		return true;
-	list_for_each_entry(known, &m->cntlids, entry)
-		if (known->cntlid == cntlid)
-			return true;
-	return false;
-}
-
-/* Made from host and link, so that it is mostly the same after a reboot. */
-static int mgr_cntlid_get(struct mgr_session *session)
-{
-	struct smartio_session *s = session->s;
-	struct mgr *m = session->m;
-	struct mgr_cntlid *known;
-	u32 hash, tries;
-	int ret = 0;
-
-	mutex_lock(&m->broker_lock);
-	list_for_each_entry(known, &m->cntlids, entry) {
-		if (!uuid_equal(&known->host, &s->host) ||
-		    strcmp(known->link_name, s->link_name))
-			continue;
-		session->cntlid = known->cntlid;
-		goto out;
-	}
-	ret = -ENOMEM;
-	known = kzalloc(sizeof(*known), GFP_KERNEL);
-	if (!known)
-		goto out;
-	known->host = s->host;
-	strscpy(known->link_name, s->link_name);
-	hash = jhash(&known->host, sizeof(known->host),
-		     jhash(known->link_name, sizeof(known->link_name), 0));
-	for (tries = 0; tries < MGR_CNTLID_COUNT; tries++, hash++) {
-		known->cntlid = MGR_CNTLID_FIRST + hash % MGR_CNTLID_COUNT;
-		if (!mgr_cntlid_used(m, known->cntlid))
-			break;
-	}
-	if (tries == MGR_CNTLID_COUNT) {
-		kfree(known);
-		ret = -ENOSPC;
-		goto out;
-	}
-	list_add(&known->entry, &m->cntlids);
-	session->cntlid = known->cntlid;
-	ret = 0;
-out:
-	mutex_unlock(&m->broker_lock);
-	return ret;
-}
-
-void mgr_cntlids_free(struct mgr *m)
-{
-	struct mgr_cntlid *known, *next;
-
-	list_for_each_entry_safe(known, next, &m->cntlids, entry) {
-		list_del(&known->entry);
-		kfree(known);
-	}
-}
 
 static int mgr_open(struct smartio_session *s)
 {
@@ -100,17 +23,18 @@ static int mgr_open(struct smartio_session *s)
 	session->s = s;
 	session->incarnation = mgr_incarnation(m);
 	INIT_LIST_HEAD(&session->pieces);
-	export_uuid(session->host_id, &s->host);
-	ret = mgr_cntlid_get(session);
-	if (ret) {
-		kvfree(session);
-		return ret;
-	}
 	s->context = session;
 	mutex_lock(&m->sessions_lock);
-	list_add_tail(&session->entry, &m->sessions);
+	session->vctrl = mgr_vctrl_get(m, s);
+	ret = PTR_ERR_OR_ZERO(session->vctrl);
+	if (!ret)
+		list_add_tail(&session->entry, &m->sessions);
 	mutex_unlock(&m->sessions_lock);
-	return 0;
+	if (ret) {
+		s->context = NULL;
+		kvfree(session);
+	}
+	return ret;
 }
 
 static void mgr_close(struct smartio_session *s)
@@ -162,7 +86,7 @@ static int mgr_attach(struct mgr_session *session,
 
 	session->granted = pairs;
 	reply->version = cpu_to_le16(SNVME_VERSION);
-	reply->cntlid = cpu_to_le16(session->cntlid);
+	reply->cntlid = cpu_to_le16(session->vctrl->cntlid);
 	reply->queue_pairs = cpu_to_le16(pairs);
 	reply->max_entries =
 		cpu_to_le16(min(NVME_CAP_MQES(m->ctrl.cap) + 1, 0xffffU));
@@ -177,7 +101,12 @@ static int mgr_attach(struct mgr_session *session,
 	reply->quirks = cpu_to_le64(m->ctrl.quirks &
 				    ~NVME_QUIRK_IGNORE_DEV_SUBNQN);
 	strscpy(reply->subnqn, m->subnqn);
+	mutex_lock(&m->sessions_lock);
 	session->attached = true;
+	/* what it was told of while it was away, or could not be */
+	if (session->vctrl->nr_notices)
+		mgr_resv_event(session);
+	mutex_unlock(&m->sessions_lock);
 	return 0;
 }
 
@@ -251,6 +180,11 @@ static int mgr_request(struct smartio_session *s, const void *message,
 	case SNVME_ABORT:
 		*reply_size = 0;
 		return mgr_abort(session, &request);
+	case SNVME_RESERVATION:
+		return mgr_resv_command(session, &request.admin, reply,
+					reply_size);
+	case SNVME_ACCESS:
+		return mgr_resv_access(session, reply, reply_size);
 	}
 	return -EINVAL;
 }

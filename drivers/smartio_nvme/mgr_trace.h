@@ -36,7 +36,7 @@ DEFINE_EVENT(smartio_nvme_mgr_pair, smartio_nvme_mgr_delete,
 	     TP_ARGS(session, qid, result)
 );
 
-TRACE_EVENT(smartio_nvme_mgr_admin,
+DECLARE_EVENT_CLASS(smartio_nvme_mgr_command,
 	    TP_PROTO(struct mgr_session *session, const struct nvme_command *cmd,
 		     int treatment, int result),
 	    TP_ARGS(session, cmd, treatment, result),
@@ -63,6 +63,17 @@ TRACE_EVENT(smartio_nvme_mgr_admin,
 		      __entry->opcode, __entry->nsid, __entry->cdw10,
 		      __entry->cdw11, __entry->treatment, __entry->result)
 );
+
+DEFINE_EVENT(smartio_nvme_mgr_command, smartio_nvme_mgr_admin,
+	     TP_PROTO(struct mgr_session *session,
+		      const struct nvme_command *cmd, int treatment, int result),
+	     TP_ARGS(session, cmd, treatment, result));
+
+/* A reservation command; its treatment is 0. */
+DEFINE_EVENT(smartio_nvme_mgr_command, smartio_nvme_mgr_resv,
+	     TP_PROTO(struct mgr_session *session,
+		      const struct nvme_command *cmd, int treatment, int result),
+	     TP_ARGS(session, cmd, treatment, result));
 
 TRACE_EVENT(smartio_nvme_mgr_reset,
 	    TP_PROTO(struct mgr *m, int result),

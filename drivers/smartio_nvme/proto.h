@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 #define SNVME_SERVICE		"nvme"
-#define SNVME_VERSION		1
+#define SNVME_VERSION		2
 
 /* Data of an admin command, at most. */
 #define SNVME_ADMIN_DATA_MAX	(64 * 1024)
@@ -25,6 +25,10 @@
  *	+ data
  * @SNVME_ABORT: ask for the abort of a command of one's own queue pair:
  *	snvme_abort_req, no reply body. Best effort.
+ * @SNVME_RESERVATION: a reservation command, which is an I/O command, but the
+ *	manager's to execute; as SNVME_ADMIN
+ * @SNVME_ACCESS: what reservations don't let this host do; snvme_access_req,
+ *	snvme_access_reply
  */
 enum snvme_op {
 	SNVME_ATTACH = 1,
@@ -32,6 +36,8 @@ enum snvme_op {
 	SNVME_DELETE = 3,
 	SNVME_ADMIN = 4,
 	SNVME_ABORT = 5,
+	SNVME_RESERVATION = 6,
+	SNVME_ACCESS = 7,
 };
 
 struct snvme_attach_req {
@@ -125,6 +131,32 @@ struct snvme_abort_req {
 	__le16 rsvd;
 } __packed;
 
+struct snvme_access_req {
+	__le16 op;
+	__le16 rsvd;
+	__le32 rsvd2;
+} __packed;
+
+/* A namespace in which a host may not do all; RESV_NO_READ, RESV_NO_WRITE. */
+struct snvme_access_entry {
+	__le32 nsid;
+	__le32 flags;
+} __packed;
+
+/* More than those, and a host may not do anything at all. */
+#define SNVME_ACCESS_MAX	1024
+
+/**
+ * struct snvme_access_reply
+ * @count: in @entries, at most SNVME_ACCESS_MAX
+ * @others: flags for all namespaces that have no entry
+ */
+struct snvme_access_reply {
+	__le32 count;
+	__le32 others;
+	struct snvme_access_entry entries[];
+} __packed;
+
 #define SNVME_ADMIN_WRITE	0x1	/* data goes to the controller, and follows the request */
 
 /**
@@ -157,10 +189,19 @@ struct snvme_admin_reply {
  * enum snvme_note - first field of every notification
  * @SNVME_NOTE_EVENT: snvme_event_note: an asynchronous event (NVMe base 5.2.2)
  *	for this virtual controller, if it has a request for one out
+ * @SNVME_NOTE_ACCESS: snvme_access_note: a host may do more than before: ask
+ *	with SNVME_ACCESS. What it may do less of ends its session.
  */
 enum snvme_note {
 	SNVME_NOTE_EVENT = 1,
+	SNVME_NOTE_ACCESS = 2,
 };
+
+struct snvme_access_note {
+	__le16 note;
+	__le16 rsvd;
+	__le32 rsvd2;
+} __packed;
 
 struct snvme_event_note {
 	__le16 note;

@@ -92,6 +92,14 @@ static int check_abort(const void *message, struct snvme_request *request)
 	return req.rsvd || !request->qid ? -EINVAL : 0;
 }
 
+static int check_access(const void *message)
+{
+	struct snvme_access_req req;
+
+	memcpy(&req, message, sizeof(req));
+	return req.rsvd || req.rsvd2 ? -EINVAL : 0;
+}
+
 static int check_admin(const void *message, size_t size,
 		       struct snvme_request *request)
 {
@@ -132,6 +140,8 @@ int snvme_check_request(const void *message, size_t size, u32 max_entries,
 		[SNVME_DELETE] = sizeof(struct snvme_delete_req),
 		[SNVME_ADMIN] = sizeof(struct snvme_admin_req),
 		[SNVME_ABORT] = sizeof(struct snvme_abort_req),
+		[SNVME_RESERVATION] = sizeof(struct snvme_admin_req),
+		[SNVME_ACCESS] = sizeof(struct snvme_access_req),
 	};
 	__le16 wire;
 	u16 op;
@@ -141,9 +151,9 @@ int snvme_check_request(const void *message, size_t size, u32 max_entries,
 		return -EINVAL;
 	memcpy(&wire, message, sizeof(wire));
 	op = le16_to_cpu(wire);
-	if (op < SNVME_ATTACH || op > SNVME_ABORT || size < sizes[op])
+	if (op < SNVME_ATTACH || op > SNVME_ACCESS || size < sizes[op])
 		return -EINVAL;
-	if (op != SNVME_ADMIN && size != sizes[op])
+	if (op != SNVME_ADMIN && op != SNVME_RESERVATION && size != sizes[op])
 		return -EINVAL;
 
 	request->op = op;
@@ -155,7 +165,10 @@ int snvme_check_request(const void *message, size_t size, u32 max_entries,
 	case SNVME_DELETE:
 		return check_delete(message, request);
 	case SNVME_ADMIN:
+	case SNVME_RESERVATION:
 		return check_admin(message, size, request);
+	case SNVME_ACCESS:
+		return check_access(message);
 	case SNVME_ABORT:
 		return check_abort(message, request);
 	}

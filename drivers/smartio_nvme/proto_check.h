@@ -38,7 +38,7 @@ struct snvme_admin {
  * @create: of SNVME_CREATE
  * @qid: of SNVME_DELETE and SNVME_ABORT
  * @cid: of SNVME_ABORT
- * @admin: of SNVME_ADMIN
+ * @admin: of SNVME_ADMIN and SNVME_RESERVATION
  */
 struct snvme_request {
 	enum snvme_op op;

@@ -277,6 +277,10 @@ void *smartio_lent_context(struct smartio_lent *lent);
 void smartio_lent_suspend(struct smartio_lent *lent);
 void smartio_lent_resume(struct smartio_lent *lent);
 
+/* Ends the named sessions; not from a request of one of them. */
+void smartio_lent_end(struct smartio_lent *lent, const u64 *ids,
+		      unsigned int count);
+
 int smartio_session_notify(struct smartio_session *session,
 			   const void *message, size_t size);
 int smartio_lent_notify_all(struct smartio_lent *lent, const void *message,

@@ -170,13 +170,14 @@ load_goes_on() {
 	begin=$(writes_done "$1")
 	until_true "${2:-60}" "the load's writes on $1 to go on" writes_above "$1" $((begin + 30))
 }
-# The drive takes so long for each command of HOST's queues (the load's, if it runs), that some are in flight when this returns.
+# slow HOST [MS [N]]: the drive takes so long for each command of HOST's queues (the load's, if it runs), that N (4) are in
+# flight when this returns.
 slow() {
 	local qid
 	for qid in $(sh_on "$1" 'sed -n "s/.*qid=\([0-9]*\).*/\1/p" /sys/class/nvme/$(cat /run/shared.ctrl)/smartio/queues'); do
 		fabric drive "$drive" fault delay any "${2:-500}ms" queue="$qid" > /dev/null
 	done
-	until_true 60 "requests of $1 in flight" in_flight "$1" 4
+	until_true 60 "requests of $1 in flight" in_flight "$1" "${3:-4}"
 }
 in_flight() {
 	sh_on "$1" 'awk -v n="$1" -F "[ =]" "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); sum += v[\"submitted\"] - v[\"completed\"] } END { exit sum < n }" \

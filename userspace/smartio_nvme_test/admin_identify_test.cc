@@ -24,12 +24,28 @@ TEST(AdminIdentify, ControllerIsOneOfSeveralWithoutOptionalCommands) {
   EXPECT_EQ(id.hmpre, 0U);
   EXPECT_EQ(id.sanicap, 0U);
   EXPECT_EQ(id.oaes, static_cast<u32>(NVME_AEN_CFG_NS_ATTR));
-  EXPECT_EQ(id.oncs & (NVME_CTRL_ONCS_RESERVATIONS | NVME_CTRL_ONCS_TIMESTAMP), 0);
+  EXPECT_EQ(id.oncs & NVME_CTRL_ONCS_TIMESTAMP, 0);
+  EXPECT_EQ(id.ctratt, static_cast<u32>(NVME_CTRL_ATTR_HID_128_BIT));
   EXPECT_NE(id.oncs & NVME_CTRL_ONCS_WRITE_ZEROES, 0);
   EXPECT_EQ(id.lpa & 0x08, 0) << "telemetry";
   EXPECT_EQ(id.sgls, 0xFFFFFFFFU) << "the drive's";
   EXPECT_EQ(id.vwc, 0xFF) << "the drive's";
   EXPECT_EQ(id.npss, 0);
+}
+
+// The manager's own, whatever the drive has.
+TEST(AdminIdentify, ReservationsAreThere) {
+  nvme_id_ctrl id{};
+  const admin_view view{.cntlid = 1, .mdts = 5, .subnqn = "nqn.x"};
+  admin_rewrite_ctrl(&id, &view);
+  EXPECT_EQ(id.oncs, NVME_CTRL_ONCS_RESERVATIONS);
+  nvme_id_ns ns{};
+  ns.nsze = ns.ncap = 100;
+  admin_rewrite_ns(&ns);
+  EXPECT_EQ(ns.rescap, 0xFF);
+  nvme_effects_log log{};
+  admin_rewrite_effects(&log);
+  for (const unsigned opcode : {0x0DU, 0x0EU, 0x11U, 0x15U}) EXPECT_EQ(log.iocs[opcode], 1U) << opcode;
 }
 
 TEST(AdminIdentify, LongSubsystemNameIsCut) {
@@ -44,10 +60,8 @@ TEST(AdminIdentify, LongSubsystemNameIsCut) {
 TEST(AdminIdentify, NamespaceIsShared) {
   nvme_id_ns id{};
   id.nsze = id.ncap = 100;
-  id.rescap = 0xFF;
   admin_rewrite_ns(&id);
   EXPECT_EQ(id.nmic, NVME_NS_NMIC_SHARED);
-  EXPECT_EQ(id.rescap, 0);
 }
 
 TEST(AdminIdentify, InactiveNamespaceStaysZero) {
@@ -70,7 +84,6 @@ TEST(AdminIdentify, EffectsLogHidesWhatIsRefused) {
   admin_rewrite_effects(&log);
   EXPECT_EQ(log.acs[nvme_admin_format_nvm], 0U);
   EXPECT_EQ(log.acs[nvme_admin_identify], 1U);
-  EXPECT_EQ(log.iocs[nvme_cmd_resv_acquire], 0U);
   EXPECT_EQ(log.iocs[nvme_cmd_write], 1U);
 }
 

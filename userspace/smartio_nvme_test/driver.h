@@ -6,4 +6,5 @@ extern "C" {
 #include "admin_identify.h"
 #include "admin_table.h"
 #include "proto_check.h"
+#include "resv.h"
 }

@@ -29,6 +29,23 @@ void check_admin(const snvme_admin& admin) {
   if (cmd.common.opcode == nvme_admin_set_features) require(verdict.treatment != ADMIN_PASS);
 }
 
+void check_reservation(const snvme_admin& admin) {
+  nvme_command cmd{};
+  std::memcpy(&cmd, admin.sqe, sizeof(cmd));
+  if (!resv_is_command(cmd.common.opcode)) return;
+  resv_command command{};
+  const std::size_t size = admin.write ? admin.data_len : 0;
+  if (const u16 status = resv_parse(&cmd, admin.data, size, &command); status != 0) {
+    require((status & NVME_STATUS_DNR) != 0);
+    return;
+  }
+  resv_ns ns{};
+  resv_outcome outcome{};
+  constexpr u8 kHost[RESV_HOST_BYTES] = {1};
+  if (command.opcode == nvme_cmd_resv_report) return;
+  if (resv_execute(&ns, kHost, &command, &outcome) == 0) require(outcome.count == 0 && ns.count <= 1);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -40,6 +57,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case SNVME_ADMIN:
       check_admin(request.admin);
       break;
+    case SNVME_RESERVATION:
+      check_reservation(request.admin);
+      break;
     case SNVME_CREATE:
       require(request.create.entries >= 2 && request.create.entries <= kMaxEntries);
       require(request.create.cq_addr % SNVME_QUEUE_ALIGN == 0 && request.create.sq_addr % SNVME_QUEUE_ALIGN == 0);
@@ -50,6 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(request.qid != 0);
       break;
     case SNVME_ATTACH:
+    case SNVME_ACCESS:
       break;
   }
   return 0;

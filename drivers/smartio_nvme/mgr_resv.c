@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reservations (NVMe base 2.0, 8.19). The drive sees one host, this one: so
+ * they are kept here, for each client's Host Identifier, and clients refuse
+ * what they forbid.
+ *
+ * What takes something from a host counts only when nothing of it can be on its
+ * way any more: so its sessions are ended, which deletes its queue pairs,
+ * before the command that took it completes. It comes back, asks what it may
+ * do (SNVME_ACCESS), and gives its commands back to be judged by that. Of what
+ * a host may do more it is told by a note.
+ *
+ * A session that is to end, @stale, changes no reservation any more. So no two
+ * can wait for each other's end: whoever waits was marked after those it waits
+ * for, or never.
+ */
+#include <linux/slab.h>
+
+#include "mgr.h"
+#include "mgr_trace.h"
+
+#define IDENTIFY_TIMEOUT_S	30
+#define MASK_BITS		0x0e
+#define CONFLICT_OF_FORMATS	(NVME_SC_HOST_ID_INCONSIST | NVME_STATUS_DNR)
+
+/**
+ * struct mgr_resv_spread - a change, and who has to know
+ * @ids: sessions that end
+ * @count: of them
+ */
+struct mgr_resv_spread {
+	u64 *ids;
+	unsigned int count;
+};
+
+/**
+ * mgr_resv_init() - no reservations
+ * @m: the controller
+ *
+ * Context: process.
+ */
+void mgr_resv_init(struct mgr *m)
+{
+	mutex_init(&m->resv_lock);
+	INIT_LIST_HEAD(&m->resv);
+}
+
+/**
+ * mgr_resv_exit() - forget them
+ * @m: the controller, without sessions
+ *
+ * Context: process.
+ */
+void mgr_resv_exit(struct mgr *m)
+{
+	struct mgr_resv *resv, *next;
+
+	list_for_each_entry_safe(resv, next, &m->resv, entry) {
+		list_del(&resv->entry);
+		kvfree(resv);
+	}
+}
+
+/* The namespace's own name; fails if there is none of this number. */
+static int mgr_resv_uid(struct mgr *m, u32 nsid, u8 *uid)
+{
+	static const u8 none[16];
+	struct nvme_command cmd = { };
+	struct nvme_id_ns *id;
+	int ret = -ENOMEM;
+
+	if (!nsid || nsid == NVME_NSID_ALL)
+		return NVME_SC_INVALID_NS | NVME_STATUS_DNR;
+	id = kzalloc(sizeof(*id), GFP_KERNEL);
+	if (!id)
+		return ret;
+	cmd.identify.opcode = nvme_admin_identify;
+	cmd.identify.nsid = cpu_to_le32(nsid);
+	cmd.identify.cns = NVME_ID_CNS_NS;
+	ret = mgr_sync(m, &cmd, NULL, id, sizeof(*id), IDENTIFY_TIMEOUT_S);
+	if (!ret && !id->ncap)
+		ret = NVME_SC_INVALID_NS | NVME_STATUS_DNR;
+	if (!memcmp(id->nguid, none, sizeof(none)))
+		memcpy(id->nguid, id->eui64, sizeof(id->eui64));
+	memcpy(uid, id->nguid, sizeof(id->nguid));
+	kfree(id);
+	return ret;
+}
+
+/* Under resv_lock: one of this number and name, made if there is none. */
+static struct mgr_resv *mgr_resv_get(struct mgr *m, u32 nsid, const u8 *uid)
+{
+	struct mgr_resv *resv;
+
+	list_for_each_entry(resv, &m->resv, entry) {
+		if (resv->ns.nsid != nsid)
+			continue;
+		if (memcmp(resv->ns.uid, uid, sizeof(resv->ns.uid))) {
+			/* it was deleted, and another one made */
+			memset(&resv->ns, 0, sizeof(resv->ns));
+			resv->ns.nsid = nsid;
+			memcpy(resv->ns.uid, uid, sizeof(resv->ns.uid));
+		}
+		return resv;
+	}
+	resv = kvzalloc(sizeof(*resv), GFP_KERNEL);
+	if (!resv)
+		return NULL;
+	resv->ns.nsid = nsid;
+	memcpy(resv->ns.uid, uid, sizeof(resv->ns.uid));
+	list_add_tail(&resv->entry, &m->resv);
+	return resv;
+}
+
+/* ---- notices ---- */
+
+static bool mgr_resv_masked(struct mgr_vctrl *vctrl, u32 nsid, u8 type)
+{
+	void *entry = xa_load(&vctrl->notice_masks, nsid);
+	u32 mask = entry ? xa_to_value(entry) : vctrl->notice_mask;
+
+	return mask & BIT(type);
+}
+
+/**
+ * mgr_resv_event() - tell a client that its log has a notice
+ * @session: attached
+ *
+ * Context: process; under sessions_lock.
+ */
+void mgr_resv_event(struct mgr_session *session)
+{
+	mgr_event_report(session, NVME_AER_CSS | NVME_LOG_RESERVATION << 16);
+}
+
+/* Under sessions_lock. */
+static void mgr_resv_notice(struct mgr *m, struct mgr_vctrl *vctrl, u32 nsid,
+			    u8 type)
+{
+	struct mgr_session *session;
+
+	if (mgr_resv_masked(vctrl, nsid, type))
+		return;
+	if (vctrl->nr_notices == MGR_NOTICES) {
+		vctrl->nr_notices--;
+		memmove(&vctrl->notices[0], &vctrl->notices[1],
+			vctrl->nr_notices * sizeof(vctrl->notices[0]));
+	}
+	vctrl->notices[vctrl->nr_notices].nsid = nsid;
+	vctrl->notices[vctrl->nr_notices].type = type;
+	vctrl->nr_notices++;
+	vctrl->notices_sent++;
+	list_for_each_entry(session, &m->sessions, entry)
+		if (session->vctrl == vctrl)
+			mgr_resv_event(session);
+}
+
+/* Under sessions_lock: all controllers of each host that it concerns. */
+static void mgr_resv_notices(struct mgr *m, u32 nsid,
+			     const struct resv_outcome *outcome)
+{
+	struct mgr_vctrl *vctrl;
+	unsigned int i;
+
+	for (i = 0; i < outcome->count; i++)
+		list_for_each_entry(vctrl, &m->vctrls, entry)
+			if (!memcmp(outcome->notices[i].host, vctrl->host_id,
+				    RESV_HOST_BYTES))
+				mgr_resv_notice(m, vctrl, nsid,
+						outcome->notices[i].type);
+}
+
+/* Reservation Notification log page. */
+struct mgr_notice_page {
+	__le64 count;
+	u8 type;
+	u8 pages;
+	u8 rsvd[2];
+	__le32 nsid;
+	u8 rsvd2[48];
+} __packed;
+
+/**
+ * mgr_resv_log() - the log page Reservation Notification (80h)
+ * @session: whose
+ * @page: 64 bytes
+ * @retain: the notice stays
+ *
+ * Context: process.
+ */
+void mgr_resv_log(struct mgr_session *session, void *page, bool retain)
+{
+	struct mgr_vctrl *vctrl = session->vctrl;
+	struct mgr_notice_page *log = page;
+
+	static_assert(sizeof(*log) == 64);
+	memset(page, 0, sizeof(*log));
+	mutex_lock(&session->m->sessions_lock);
+	if (vctrl->nr_notices) {
+		unsigned int more = vctrl->nr_notices - 1;
+
+		log->count = cpu_to_le64(vctrl->notices_sent - more);
+		log->type = vctrl->notices[0].type;
+		log->pages = more;
+		log->nsid = cpu_to_le32(vctrl->notices[0].nsid);
+		if (!retain) {
+			vctrl->nr_notices = more;
+			memmove(&vctrl->notices[0], &vctrl->notices[1],
+				more * sizeof(vctrl->notices[0]));
+		}
+	}
+	mutex_unlock(&session->m->sessions_lock);
+}
+
+/**
+ * mgr_resv_mask() - the feature Reservation Notification Mask (82h)
+ * @session: whose
+ * @nsid: of which namespace; NVME_NSID_ALL: of all
+ * @set: or ask
+ * @value: the mask
+ *
+ * Context: process.
+ * Return: 0, an NVMe status or -ENOMEM.
+ */
+int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value)
+{
+	struct mgr_vctrl *vctrl = session->vctrl;
+	int ret = 0;
+
+	if (!nsid || (!set && nsid == NVME_NSID_ALL))
+		return NVME_SC_INVALID_NS | NVME_STATUS_DNR;
+	mutex_lock(&session->m->sessions_lock);
+	if (!set) {
+		void *entry = xa_load(&vctrl->notice_masks, nsid);
+
+		*value = entry ? xa_to_value(entry) : vctrl->notice_mask;
+	} else if (*value & ~MASK_BITS) {
+		ret = NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
+	} else if (nsid == NVME_NSID_ALL) {
+		xa_destroy(&vctrl->notice_masks);
+		vctrl->notice_mask = *value;
+	} else {
+		ret = xa_err(xa_store(&vctrl->notice_masks, nsid,
+				      xa_mk_value(*value), GFP_KERNEL));
+	}
+	mutex_unlock(&session->m->sessions_lock);
+	return ret;
+}
+
+/* ---- what a change means for others ---- */
+
+static void mgr_resv_tell(struct mgr_session *session)
+{
+	struct snvme_access_note note = {
+		.note = cpu_to_le16(SNVME_NOTE_ACCESS),
+	};
+
+	/* If this fails its session ends, and it asks in the next one. */
+	smartio_session_notify(session->s, &note, sizeof(note));
+}
+
+static bool mgr_resv_aborts(const struct resv_command *command,
+			    const struct resv_outcome *outcome, const u8 *host)
+{
+	unsigned int i;
+
+	if (command->opcode != nvme_cmd_resv_acquire ||
+	    command->action != RESV_PREEMPT_AND_ABORT)
+		return false;
+	for (i = 0; i < outcome->count; i++)
+		if (outcome->notices[i].type != RESV_NOTICE_RELEASED &&
+		    !memcmp(outcome->notices[i].host, host, RESV_HOST_BYTES))
+			return true;
+	return false;
+}
+
+/*
+ * Under resv_lock. A host that loses something by its own command needn't be
+ * waited for: it asks anew before that command completes.
+ */
+static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
+			    const struct resv_ns *new,
+			    const struct resv_command *command,
+			    const struct resv_outcome *outcome,
+			    struct mgr_resv_spread *spread)
+{
+	struct mgr *m = self->m;
+	struct mgr_session *other;
+	unsigned int sessions = 0;
+
+	mutex_lock(&m->sessions_lock);
+	mgr_resv_notices(m, new->nsid, outcome);
+	list_for_each_entry(other, &m->sessions, entry)
+		sessions++;
+	spread->ids = kcalloc(sessions, sizeof(*spread->ids),
+			      GFP_KERNEL | __GFP_NOFAIL);
+	list_for_each_entry(other, &m->sessions, entry) {
+		const u8 *host = other->vctrl->host_id;
+		u8 before = resv_access(old, host);
+		u8 after = resv_access(new, host);
+		bool own = !memcmp(host, self->vctrl->host_id,
+				   RESV_HOST_BYTES);
+
+		if (!own && (after & ~before ||
+			     mgr_resv_aborts(command, outcome, host))) {
+			other->stale = true;
+			spread->ids[spread->count++] = other->s->id;
+		} else if (before != after && other != self) {
+			mgr_resv_tell(other);
+		}
+	}
+	mutex_unlock(&m->sessions_lock);
+}
+
+/* ---- commands ---- */
+
+/* Under resv_lock. */
+static int mgr_resv_change(struct mgr_session *session, struct mgr_resv *resv,
+			   const struct resv_command *command,
+			   struct mgr_resv_spread *spread)
+{
+	struct mgr *m = session->m;
+	struct resv_outcome *outcome;
+	struct resv_ns *next;
+	int ret = -ENOMEM;
+
+	next = kvmalloc(sizeof(*next), GFP_KERNEL);
+	outcome = kvmalloc(sizeof(*outcome), GFP_KERNEL);
+	if (!next || !outcome)
+		goto free;
+	*next = resv->ns;
+	ret = resv_execute(next, session->vctrl->host_id, command, outcome);
+	if (ret || !outcome->changed)
+		goto free;
+	/* written down before it is so: it may have to survive from now on */
+	if ((next->ptpl || resv->ns.ptpl) && mgr_resv_save(m, next)) {
+		ret = NVME_SC_INTERNAL | NVME_STATUS_DNR;
+		goto free;
+	}
+	mgr_resv_spread(session, &resv->ns, next, command, outcome, spread);
+	resv->ns = *next;
+free:
+	kvfree(next);
+	kvfree(outcome);
+	return ret;
+}
+
+/* A Host Identifier of 8 bytes has zeros behind it. */
+static bool mgr_resv_wide(const u8 *host)
+{
+	static const u8 none[8];
+
+	return memcmp(host + 8, none, sizeof(none));
+}
+
+/* Under resv_lock: each controller of each registrant. */
+static int mgr_resv_report(struct mgr_session *session, struct mgr_resv *resv,
+			   const struct resv_command *command, void *data,
+			   u32 size)
+{
+	struct mgr *m = session->m;
+	struct mgr_session *other;
+	struct resv_entry *entries;
+	unsigned int count = 0, room, i;
+
+	if (command->extended != mgr_resv_wide(session->vctrl->host_id))
+		return CONFLICT_OF_FORMATS;
+	mutex_lock(&m->sessions_lock);
+	room = resv->ns.count;
+	list_for_each_entry(other, &m->sessions, entry)
+		room++;
+	entries = kvcalloc(room, sizeof(*entries), GFP_KERNEL);
+	for (i = 0; entries && i < resv->ns.count; i++) {
+		unsigned int before = count;
+
+		list_for_each_entry(other, &m->sessions, entry) {
+			if (memcmp(other->vctrl->host_id, resv->ns.registrants[i].host,
+				   RESV_HOST_BYTES))
+				continue;
+			entries[count].cntlid = other->vctrl->cntlid;
+			entries[count++].index = i;
+		}
+		if (count == before) {
+			entries[count].cntlid = 0xffff;
+			entries[count++].index = i;
+		}
+	}
+	mutex_unlock(&m->sessions_lock);
+	if (!entries)
+		return -ENOMEM;
+	resv_report(&resv->ns, command->extended, entries, count, data, size);
+	kvfree(entries);
+	return 0;
+}
+
+static int mgr_resv_execute(struct mgr_session *session, u32 nsid,
+			    const struct resv_command *command, void *data,
+			    u32 size)
+{
+	struct mgr_resv_spread spread = { };
+	struct mgr *m = session->m;
+	struct mgr_resv *resv;
+	u8 uid[16];
+	int ret;
+
+	ret = mgr_resv_uid(m, nsid, uid);
+	if (ret)
+		return ret;
+	mutex_lock(&m->resv_lock);
+	resv = mgr_resv_get(m, nsid, uid);
+	if (session->stale)
+		ret = -EAGAIN;
+	else if (!resv)
+		ret = -ENOMEM;
+	else if (command->opcode == nvme_cmd_resv_report)
+		ret = mgr_resv_report(session, resv, command, data, size);
+	else
+		ret = mgr_resv_change(session, resv, command, &spread);
+	mutex_unlock(&m->resv_lock);
+	/* when this returns, nothing of them reaches the drive */
+	if (spread.count)
+		smartio_lent_end(session->s->lent, spread.ids, spread.count);
+	kfree(spread.ids);
+	return ret;
+}
+
+/**
+ * mgr_resv_command() - SNVME_RESERVATION
+ * @session: whose
+ * @command: well-formed
+ * @reply: filled in
+ * @reply_size: room there, then what was used
+ *
+ * Context: process; sleeps.
+ * Return: 0, the reply has a status then; or an error: not executed, or
+ * nobody knows.
+ */
+int mgr_resv_command(struct mgr_session *session,
+		     const struct snvme_admin *command,
+		     struct snvme_admin_reply *reply, size_t *reply_size)
+{
+	u32 room = command->write ? 0 : command->data_len;
+	struct nvme_command cmd;
+	struct resv_command c;
+	u32 size;
+	int ret;
+
+	if (*reply_size < sizeof(*reply) + room)
+		return -EMSGSIZE;
+	memcpy(&cmd, command->sqe, sizeof(cmd));
+	cmd.common.flags &= ~NVME_CMD_SGL_ALL;
+	memset(reply, 0, sizeof(*reply) + room);
+	if (!resv_is_command(cmd.common.opcode)) {
+		ret = NVME_SC_INVALID_OPCODE | NVME_STATUS_DNR;
+	} else {
+		ret = resv_parse(&cmd, command->data,
+				 command->write ? command->data_len : 0, &c);
+		size = min(room, c.bytes);
+		if (!ret)
+			ret = mgr_resv_execute(session,
+					       le32_to_cpu(cmd.common.nsid),
+					       &c, reply->data, size);
+	}
+	trace_smartio_nvme_mgr_resv(session, &cmd, 0, ret);
+	if (ret < 0)
+		return ret;
+	reply->status = cpu_to_le16(ret);
+	reply->data_len = cpu_to_le32(ret ? 0 : room);
+	*reply_size = sizeof(*reply) + (ret ? 0 : room);
+	return 0;
+}
+
+/**
+ * mgr_resv_access() - SNVME_ACCESS: what a host may not do
+ * @session: whose
+ * @reply: filled in
+ * @reply_size: room there, then what was used
+ *
+ * Context: process; sleeps.
+ * Return: 0 or -EMSGSIZE.
+ */
+int mgr_resv_access(struct mgr_session *session,
+		    struct snvme_access_reply *reply, size_t *reply_size)
+{
+	struct mgr *m = session->m;
+	struct mgr_resv *resv;
+	u32 count = 0, room;
+
+	if (*reply_size < sizeof(*reply))
+		return -EMSGSIZE;
+	room = min_t(size_t, SNVME_ACCESS_MAX,
+		     (*reply_size - sizeof(*reply)) /
+		     sizeof(reply->entries[0]));
+	reply->others = 0;
+	mutex_lock(&m->resv_lock);
+	list_for_each_entry(resv, &m->resv, entry) {
+		u8 flags = resv_access(&resv->ns, session->vctrl->host_id);
+
+		if (!flags)
+			continue;
+		if (count == room) {
+			reply->others = cpu_to_le32(RESV_NO_READ |
+						    RESV_NO_WRITE);
+			break;
+		}
+		reply->entries[count].nsid = cpu_to_le32(resv->ns.nsid);
+		reply->entries[count].flags = cpu_to_le32(flags);
+		count++;
+	}
+	mutex_unlock(&m->resv_lock);
+	reply->count = cpu_to_le32(count);
+	*reply_size = struct_size(reply, entries, count);
+	return 0;
+}
+
+/**
+ * mgr_resv_identity() - a client has another Host Identifier now
+ * @session: whose
+ *
+ * Context: process; sleeps.
+ */
+void mgr_resv_identity(struct mgr_session *session)
+{
+	mgr_resv_tell(session);
+}
+
+/**
+ * mgr_resv_persist() - the feature Reservation Persistence (83h)
+ * @session: who asks
+ * @nsid: of which namespace; NVME_NSID_ALL: to set it for all that have
+ *	reservations
+ * @set: or ask
+ * @value: 1: they survive a loss of power
+ *
+ * Context: process; sleeps.
+ * Return: 0, an NVMe status, or a negative error.
+ */
+int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
+		     u32 *value)
+{
+	struct mgr *m = session->m;
+	struct mgr_resv *resv;
+	bool all = nsid == NVME_NSID_ALL;
+	u8 uid[16];
+	int ret = 0;
+
+	if (set && *value > 1)
+		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
+	if (!set || !all)
+		ret = mgr_resv_uid(m, nsid, uid);
+	if (ret)
+		return ret;
+	mutex_lock(&m->resv_lock);
+	resv = all ? NULL : mgr_resv_get(m, nsid, uid);
+	if (!all && !resv)
+		ret = -ENOMEM;
+	else if (!set)
+		*value = resv->ns.ptpl;
+	list_for_each_entry(resv, &m->resv, entry) {
+		bool before = resv->ns.ptpl;
+
+		if (ret || !set || (!all && resv->ns.nsid != nsid))
+			continue;
+		resv->ns.ptpl = *value;
+		if (before != resv->ns.ptpl && mgr_resv_save(m, &resv->ns)) {
+			resv->ns.ptpl = before;
+			ret = NVME_SC_INTERNAL | NVME_STATUS_DNR;
+		}
+	}
+	mutex_unlock(&m->resv_lock);
+	return ret;
+}

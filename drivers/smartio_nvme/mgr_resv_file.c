@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reservations that persist through a loss of power (PTPL): a file on the
+ * lender for each drive. It has two places, written in turn, each with a
+ * number and a checksum: whatever happens while one is written, the other one
+ * is whole.
+ */
+#include <linux/crc32.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "mgr.h"
+
+static char *state_dir = "/var/lib/smartio";
+module_param(state_dir, charp, 0444);
+MODULE_PARM_DESC(state_dir, "folder for reservations that survive a loss of power (default /var/lib/smartio)");
+
+#define MAGIC		0x56534552	/* "RESV" */
+#define VERSION		1
+#define PLACE_BYTES	SZ_1M
+
+/**
+ * struct resv_file_head - before each of the two places' namespaces
+ * @magic: MAGIC
+ * @version: VERSION
+ * @sequence: the larger one counts
+ * @bytes: that follow
+ * @crc: crc32 (seed ~0) of this with @crc 0, and of what follows
+ */
+struct resv_file_head {
+	__le32 magic;
+	__le32 version;
+	__le64 sequence;
+	__le32 bytes;
+	__le32 crc;
+};
+
+static u32 mgr_resv_crc(const struct resv_file_head *head, const void *data)
+{
+	struct resv_file_head copy = *head;
+
+	copy.crc = 0;
+	return crc32_le(crc32_le(~0U, (u8 *)&copy, sizeof(copy)), data,
+			le32_to_cpu(head->bytes));
+}
+
+/* A file for each subsystem; its name has nothing in it that a path has. */
+static struct file *mgr_resv_open(struct mgr *m, int flags)
+{
+	struct file *file;
+	char *name, *c;
+
+	name = kasprintf(GFP_KERNEL, "%s/reservations-%s", state_dir,
+			 m->subnqn);
+	if (!name)
+		return ERR_PTR(-ENOMEM);
+	for (c = name + strlen(state_dir) + 1; *c; c++)
+		if (*c == '/')
+			*c = '_';
+	file = filp_open(name, flags | O_LARGEFILE, 0600);
+	kfree(name);
+	return file;
+}
+
+static size_t mgr_resv_bytes(const struct resv_ns *ns)
+{
+	return ns->ptpl ? resv_packed_size(ns) : 0;
+}
+
+/* All that persist, @changed as it is about to be; its bytes. */
+static size_t mgr_resv_pack_all(struct mgr *m, const struct resv_ns *changed,
+				void *data)
+{
+	struct mgr_resv *resv;
+	size_t bytes = 0;
+
+	list_for_each_entry(resv, &m->resv, entry) {
+		const struct resv_ns *ns = resv->ns.nsid == changed->nsid ?
+					   changed : &resv->ns;
+
+		if (data && ns->ptpl)
+			resv_pack(ns, data + bytes);
+		bytes += mgr_resv_bytes(ns);
+	}
+	return bytes;
+}
+
+static int mgr_resv_write(struct file *file, const void *data, size_t bytes,
+			  loff_t at)
+{
+	ssize_t done = kernel_write(file, data, bytes, &at);
+
+	if (done == bytes)
+		return 0;
+	return done < 0 ? done : -ENOSPC;
+}
+
+/**
+ * mgr_resv_save() - write down what persists
+ * @m: the controller
+ * @changed: a namespace as it is about to be
+ *
+ * Context: process; sleeps; under resv_lock.
+ * Return: 0: it is on the medium; or a negative error.
+ */
+int mgr_resv_save(struct mgr *m, const struct resv_ns *changed)
+{
+	size_t bytes = mgr_resv_pack_all(m, changed, NULL);
+	struct resv_file_head *head;
+	struct file *file = NULL;
+	u64 sequence = m->resv_sequence + 1;
+	int ret = -ENOMEM;
+
+	if (sizeof(*head) + bytes > PLACE_BYTES)
+		return -EFBIG;
+	head = kvzalloc(sizeof(*head) + bytes, GFP_KERNEL);
+	if (!head)
+		return ret;
+	mgr_resv_pack_all(m, changed, head + 1);
+	head->magic = cpu_to_le32(MAGIC);
+	head->version = cpu_to_le32(VERSION);
+	head->sequence = cpu_to_le64(sequence);
+	head->bytes = cpu_to_le32(bytes);
+	head->crc = cpu_to_le32(mgr_resv_crc(head, head + 1));
+	file = mgr_resv_open(m, O_WRONLY | O_CREAT);
+	ret = PTR_ERR_OR_ZERO(file);
+	if (!ret) {
+		ret = mgr_resv_write(file, head, sizeof(*head) + bytes,
+				     (sequence & 1) * PLACE_BYTES);
+		if (!ret)
+			ret = vfs_fsync(file, 0);
+		filp_close(file, NULL);
+	}
+	kvfree(head);
+	if (!ret)
+		m->resv_sequence = sequence;
+	else
+		dev_err_ratelimited(m->ctrl.device,
+				    "reservations that persist can't be written in %s: %d\n",
+				    state_dir, ret);
+	return ret;
+}
+
+/* What is in a place, or NULL. */
+static struct resv_file_head *mgr_resv_read(struct file *file, int place)
+{
+	struct resv_file_head head, *all;
+	loff_t at = place * PLACE_BYTES;
+	size_t bytes;
+
+	if (kernel_read(file, &head, sizeof(head), &at) != sizeof(head) ||
+	    le32_to_cpu(head.magic) != MAGIC ||
+	    le32_to_cpu(head.version) != VERSION)
+		return NULL;
+	bytes = le32_to_cpu(head.bytes);
+	if (bytes > PLACE_BYTES - sizeof(head))
+		return NULL;
+	all = kvzalloc(sizeof(head) + bytes, GFP_KERNEL);
+	if (!all)
+		return NULL;
+	*all = head;
+	if (kernel_read(file, all + 1, bytes, &at) != bytes ||
+	    le32_to_cpu(head.crc) != mgr_resv_crc(&head, all + 1)) {
+		kvfree(all);
+		return NULL;
+	}
+	return all;
+}
+
+static void mgr_resv_unpack_all(struct mgr *m, const void *data, size_t size)
+{
+	while (size) {
+		struct mgr_resv *resv = kvzalloc(sizeof(*resv), GFP_KERNEL);
+		size_t used = resv ? resv_unpack(data, size, &resv->ns) : 0;
+
+		if (!used) {
+			dev_err(m->ctrl.device,
+				"reservations in %s are damaged\n", state_dir);
+			kvfree(resv);
+			return;
+		}
+		list_add_tail(&resv->entry, &m->resv);
+		data += used;
+		size -= used;
+	}
+}
+
+/**
+ * mgr_resv_load() - take up what was written down
+ * @m: the controller, before it is lent
+ *
+ * Context: process; sleeps.
+ */
+void mgr_resv_load(struct mgr *m)
+{
+	struct resv_file_head *a, *b, *newer;
+	struct file *file = mgr_resv_open(m, O_RDONLY);
+
+	if (IS_ERR(file)) {
+		if (PTR_ERR(file) != -ENOENT)
+			dev_err(m->ctrl.device,
+				"reservations in %s can't be read: %ld\n",
+				state_dir, PTR_ERR(file));
+		return;
+	}
+	a = mgr_resv_read(file, 0);
+	b = mgr_resv_read(file, 1);
+	filp_close(file, NULL);
+	newer = !b || (a && le64_to_cpu(a->sequence) >
+			    le64_to_cpu(b->sequence)) ? a : b;
+	if (newer) {
+		m->resv_sequence = le64_to_cpu(newer->sequence);
+		mgr_resv_unpack_all(m, newer + 1, le32_to_cpu(newer->bytes));
+	} else {
+		dev_err(m->ctrl.device, "reservations in %s are damaged\n",
+			state_dir);
+	}
+	kvfree(a);
+	kvfree(b);
+}
