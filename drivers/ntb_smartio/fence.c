@@ -21,15 +21,16 @@
 /* Ending a session may take as long as a reset of its device. */
 #define FENCE_CALL_MS		60000
 #define FENCE_LOOK_MS		10000
-/* How long a host that asks to be let in waits for that. */
-#define FENCE_REJOIN_MS		5000
+/* How long a host that asks to be let in waits for its links, and for that. */
+#define FENCE_REJOIN_MS		10000
+/* A host that is let in by its own wish as fast as it is fenced isn't fenced. */
+#define FENCE_TRIES		10
 #define FENCE_POLL_MS		10
 
 static bool remote_fence = true;
 module_param(remote_fence, bool, 0644);
 MODULE_PARM_DESC(remote_fence, "other hosts may fence hosts here, and let them in again (default: yes)");
 
-static bool rejoin;	/* this host asks to be let in where it was fenced */
 static DEFINE_MUTEX(fence_lock);	/* one order at a time */
 
 /**
@@ -37,21 +38,23 @@ static DEFINE_MUTEX(fence_lock);	/* one order at a time */
  * @link: over which link
  * @generation: of it, then
  * @uuid: who
+ * @deadline: it waits no longer, in jiffies
  */
 struct fence_asker {
 	struct smartio_link *link;
 	u32 generation;
 	uuid_t uuid;
+	unsigned long deadline;
 };
 
 /**
- * fence_rejoins() - whether this host asks to be let in where it was fenced
+ * fence_readmits() - whether a fenced host that asks for it may be let in
  *
  * Context: any.
  */
-bool fence_rejoins(void)
+bool fence_readmits(void)
 {
-	return READ_ONCE(rejoin);
+	return READ_ONCE(remote_fence);
 }
 
 static bool fence_asker_there(const struct fence_asker *asker)
@@ -76,14 +79,18 @@ static int fence_begin(const struct fence_asker *asker)
 	}
 	for (;;) {
 		bool locked = mutex_trylock(&fence_lock);
+		int ret = 0;
 
-		if (!fence_asker_there(asker)) {
-			if (locked)
-				mutex_unlock(&fence_lock);
-			return -ENOLINK;
-		}
-		if (locked)
-			return 0;
+		if (!fence_asker_there(asker))
+			ret = -ENOLINK;
+		else if (!READ_ONCE(remote_fence))
+			ret = -EACCES;
+		else if (time_after(jiffies, asker->deadline))
+			ret = -ETIMEDOUT;	/* it may think otherwise by now */
+		if (locked && ret)
+			mutex_unlock(&fence_lock);
+		if (locked || ret)
+			return ret;
 		msleep(FENCE_POLL_MS);
 	}
 }
@@ -95,8 +102,10 @@ static void fence_link(struct smartio_link *link, void *uuid)
 	spin_lock(&link->lock);
 	match = link->known && uuid_equal(&link->peer, uuid);
 	spin_unlock(&link->lock);
-	if (match)
+	if (match) {
+		WRITE_ONCE(link->fence_new, true);
 		link_settle(link);
+	}
 }
 
 static bool fence_session_of(struct lend_session *session, void *uuid)
@@ -116,17 +125,28 @@ static void fence_offer_here(void)
 	}
 }
 
-/* When it returns, it is so. */
-static void fence_apply(uuid_t *uuid, bool fenced)
+static int fence_shut_out(uuid_t *uuid)
 {
 	bool self = uuid_equal(uuid, &smartio_self);
+	int tries;
 
-	smartio_host_mark(uuid, fenced);
-	link_for_each(fence_link, uuid);
-	if (fenced)
+	for (tries = 0; tries < FENCE_TRIES; tries++) {
+		smartio_host_mark(uuid, true);
+		link_for_each(fence_link, uuid);
 		lend_end_matching(fence_session_of, uuid,
 				  self ? LEND_END_LENDER : LEND_END_LINK);
-	else if (self)
+		if (smartio_host_fenced(uuid))
+			return 0;
+	}
+	return -EBUSY;
+}
+
+static void fence_let_in(uuid_t *uuid)
+{
+	if (!smartio_host_mark(uuid, false))
+		return;
+	link_for_each(fence_link, uuid);
+	if (uuid_equal(uuid, &smartio_self))
 		fence_offer_here();
 }
 
@@ -137,10 +157,12 @@ static int fence_word(const char *text, char *word)
 	return 0;
 }
 
-static int fence_order(const char *text, bool fenced,
+/* @administrator: of this host, which may be fenced itself. */
+static int fence_order(const char *text, bool fenced, bool administrator,
 		       const struct fence_asker *asker)
 {
 	char word[SMARTIO_NAME_LEN], name[SMARTIO_NAME_LEN];
+	bool before;
 	uuid_t uuid;
 	int ret;
 
@@ -156,13 +178,22 @@ static int fence_order(const char *text, bool fenced,
 	ret = fence_begin(asker);
 	if (ret)
 		return ret;
-	fence_apply(&uuid, fenced);
+	before = smartio_host_fenced(&uuid);
+	if (!asker && !administrator && smartio_host_fenced(&smartio_self))
+		ret = -EPERM;
+	else if (fenced)
+		ret = fence_shut_out(&uuid);
+	else
+		fence_let_in(&uuid);
 	mutex_unlock(&fence_lock);
+	if (ret || before == fenced)
+		return ret;
 	trace_smartio_fence(name, fenced);
-	pr_info("host %s (%pUb) is %s%s%s\n", name, &uuid,
-		fenced ? "fenced" : "not fenced any more",
-		asker ? ", by order of " : "",
-		asker ? asker->link->peer_name : "");
+	if (!asker || __ratelimit(&asker->link->log_limit))
+		pr_info("host %s (%pUb) is %s%s%s\n", name, &uuid,
+			fenced ? "fenced" : "not fenced any more",
+			asker ? ", by order of " : "",
+			asker ? asker->link->peer_name : "");
 	return 0;
 }
 
@@ -173,11 +204,12 @@ static int fence_order(const char *text, bool fenced,
  *
  * Context: process, may sleep.
  * Return: 0: it is so; -ENOENT; -ENOTUNIQ; -EINVAL: a host can't fence itself;
- * -EPERM: nor undo what another did to it.
+ * -EPERM: nor undo what another did to it; -EBUSY: it comes back as fast as it
+ * is fenced.
  */
 int fence_here(const char *text, bool fenced)
 {
-	return fence_order(text, fenced, NULL);
+	return fence_order(text, fenced, true, NULL);
 }
 
 /**
@@ -185,22 +217,34 @@ int fence_here(const char *text, bool fenced)
  * @link: the link
  * @generation: in which it came
  * @fence: the order, checked
+ * @timeout_ms: how long its giver waits
  *
  * Context: process, may sleep.
  * Return: see fence_here(); -EACCES: this host takes no such orders; -ENOLINK:
- * the one that gave it is fenced or gone itself.
+ * the one that gave it is fenced or gone itself; -EBUSY: it has given another
+ * one; -ETIMEDOUT: it waits no longer.
  */
 int fence_asked(struct smartio_link *link, u32 generation,
-		const struct wire_fence *fence)
+		const struct wire_fence *fence, unsigned int timeout_ms)
 {
-	struct fence_asker asker = { .link = link, .generation = generation };
+	struct fence_asker asker = {
+		.link = link,
+		.generation = generation,
+		/* a part of its time has gone by on the way */
+		.deadline = jiffies + msecs_to_jiffies(timeout_ms) / 4 * 3,
+	};
+	int ret;
 
-	if (!READ_ONCE(remote_fence))
-		return -EACCES;
+	/* Those that wait must not take the place of all other requests. */
+	if (atomic_xchg(&link->fencing, 1))
+		return -EBUSY;
 	spin_lock(&link->lock);
 	uuid_copy(&asker.uuid, &link->peer);
 	spin_unlock(&link->lock);
-	return fence_order(fence->host, le32_to_cpu(fence->fenced), &asker);
+	ret = fence_order(fence->host, le32_to_cpu(fence->fenced), false,
+			  &asker);
+	atomic_set(&link->fencing, 0);
+	return ret;
 }
 
 /* ---- orders for another host ---- */
@@ -273,7 +317,7 @@ int fence_at(const uuid_t *at, const char *text, bool fenced)
 	int ret;
 
 	if (uuid_equal(at, &smartio_self))
-		return fence_here(text, fenced);
+		return fence_order(text, fenced, false, NULL);
 	ret = fence_word(text, word);
 	if (ret)
 		return ret;
@@ -328,12 +372,45 @@ ssize_t fence_hosts_show(const uuid_t *at, char *buf)
 
 /* ---- this host was fenced, and has begun anew ---- */
 
-static void fence_count_refused(struct smartio_link *link, void *arg)
-{
-	unsigned int *count = arg;
+/**
+ * struct fence_answers - what becomes of a wish to be let in
+ * @up: links that are
+ * @waiting: links with a cable that are neither up nor refused
+ * @refused: where this host is fenced
+ */
+struct fence_answers {
+	unsigned int up;
+	unsigned int waiting;
+	unsigned int refused;
+};
 
-	if (READ_ONCE(link->fenced)) {
-		*count += 1;
+static void fence_ask_one(struct smartio_link *link, void *arg)
+{
+	struct fence_answers *answers = arg;
+
+	switch (READ_ONCE(link->state)) {
+	case LINK_UP:
+		answers->up++;
+		return;
+	case LINK_JOINING:
+		answers->waiting++;
+		return;
+	case LINK_REFUSED:
+		if (!READ_ONCE(link->fenced))
+			return;
+		answers->refused++;
+		WRITE_ONCE(link->rejoin, true);
+		link_settle(link);
+		return;
+	case LINK_DOWN:
+		return;
+	}
+}
+
+static void fence_ask_no_more(struct smartio_link *link, void *arg)
+{
+	if (READ_ONCE(link->rejoin)) {
+		WRITE_ONCE(link->rejoin, false);
 		link_settle(link);
 	}
 }
@@ -342,25 +419,35 @@ static void fence_count_refused(struct smartio_link *link, void *arg)
  * fence_rejoin() - ask to be let in wherever this host is fenced
  *
  * Others let in only a host that has begun anew: whose module was loaded since.
+ * It asks now, not later on: a refusal that comes later needs another wish.
  *
  * Context: process, may sleep.
- * Return: 0: nobody refuses it; -EPERM: somebody still does.
+ * Return: 0: no host at the other end of a link refuses it; -EPERM: one does;
+ * -ENOLINK: there is none that could be asked, and this host lends nothing.
  */
 int fence_rejoin(void)
 {
 	unsigned long deadline = jiffies + msecs_to_jiffies(FENCE_REJOIN_MS);
-	unsigned int refused;
+	struct smartio_lent *lent = lend_after(0);
+	struct fence_answers answers;
+	int ret;
 
-	WRITE_ONCE(rejoin, true);
 	for (;;) {
-		refused = 0;
-		link_for_each(fence_count_refused, &refused);
-		/* by another host's order; this module is not new since then */
-		refused += smartio_host_fenced(&smartio_self);
-		if (!refused)
-			return 0;
+		memset(&answers, 0, sizeof(answers));
+		link_for_each(fence_ask_one, &answers);
+		if (!answers.waiting && !answers.refused)
+			break;
 		if (time_after(jiffies, deadline))
-			return -EPERM;
+			break;
 		msleep(FENCE_POLL_MS);
 	}
+	link_for_each(fence_ask_no_more, NULL);
+	/* by another host's order; this module is not new since then */
+	if (answers.refused || smartio_host_fenced(&smartio_self))
+		ret = -EPERM;
+	else
+		ret = answers.up || lent ? 0 : -ENOLINK;
+	if (lent)
+		lend_put(lent);
+	return ret;
 }

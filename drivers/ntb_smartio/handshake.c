@@ -46,8 +46,13 @@ void link_spads_read(struct smartio_link *link, struct link_spads *spads)
 	spads->echo = ntb_spad_read(ntb, WIRE_SPAD_ECHO);
 	spads->boot = ntb_spad_read(ntb, WIRE_SPAD_BOOT);
 	spads->flags = ntb_spad_read(ntb, WIRE_SPAD_FLAGS);
-	/* the writer takes the magic away while it changes the rest */
-	if (ntb_spad_read(ntb, WIRE_SPAD_MAGIC) != magic ||
+	/*
+	 * The writer takes the magic away while it changes the rest; it may
+	 * have begun and ended meanwhile.
+	 */
+	if (ntb_spad_read(ntb, WIRE_SPAD_BOOT) != spads->boot ||
+	    ntb_spad_read(ntb, WIRE_SPAD_ECHO) != spads->echo ||
+	    ntb_spad_read(ntb, WIRE_SPAD_MAGIC) != magic ||
 	    ntb_spad_read(ntb, WIRE_SPAD_GENERATION) != spads->generation)
 		return;
 	if (spads->generation)
@@ -79,8 +84,9 @@ void link_spads_write(struct smartio_link *link)
 	int i;
 
 	/* nothing is open then, and nobody wants to know where */
-	if (!link->open && link->fenced && fence_rejoins()) {
+	if (!link->open && link->fenced && READ_ONCE(link->rejoin)) {
 		spads[WIRE_SPAD_BOOT] = smartio_incarnation;
+		spads[WIRE_SPAD_ECHO] = wire_uuid_crc(&smartio_self);
 		flags |= WIRE_REJOIN;
 	}
 	spads[WIRE_SPAD_FLAGS] = WIRE_FLAGS(flags, link->refusal,

@@ -132,7 +132,9 @@ int smartio_host_named(const char *text, uuid_t *uuid, char *name)
 	struct smartio_host *host;
 	int ret = -ENOENT;
 	uuid_t wanted;
-	bool by_uuid = !uuid_parse(text, &wanted);
+	/* what looks like a UUID is no name, whatever hosts call themselves */
+	bool by_uuid = strlen(text) == UUID_STRING_LEN &&
+		       !uuid_parse(text, &wanted);
 
 	spin_lock(&smartio_hosts_lock);
 	list_for_each_entry(host, &smartio_hosts, entry) {
@@ -156,19 +158,43 @@ int smartio_host_named(const char *text, uuid_t *uuid, char *name)
  *
  * Nothing else happens here: see fence.c.
  * Context: any but interrupts.
+ * Return: whether that is news.
  */
-void smartio_host_mark(const uuid_t *uuid, bool fenced)
+bool smartio_host_mark(const uuid_t *uuid, bool fenced)
+{
+	struct smartio_host *host;
+	bool news = false;
+
+	spin_lock(&smartio_hosts_lock);
+	host = smartio_host_find(uuid);
+	if (host) {
+		news = host->fenced != fenced;
+		host->fenced = fenced;
+		host->fences += news && fenced;
+		if (fenced)
+			host->fenced_incarnation = host->incarnation;
+	}
+	spin_unlock(&smartio_hosts_lock);
+	return news;
+}
+
+/**
+ * smartio_host_pin() - a fenced host was this incarnation when it was fenced
+ * @uuid: the host
+ * @incarnation: of its module
+ *
+ * Context: any but interrupts.
+ */
+void smartio_host_pin(const uuid_t *uuid, u32 incarnation)
 {
 	struct smartio_host *host;
 
 	spin_lock(&smartio_hosts_lock);
 	host = smartio_host_find(uuid);
-	if (host && host->fenced != fenced) {
-		host->fenced = fenced;
-		host->fences += fenced;
+	if (host) {
+		host->incarnation = incarnation;
+		host->fenced_incarnation = incarnation;
 	}
-	if (host && fenced)
-		host->fenced_incarnation = host->incarnation;
 	spin_unlock(&smartio_hosts_lock);
 }
 
@@ -193,13 +219,15 @@ bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation)
 	host = smartio_host_find(uuid);
 	if (host && host->fenced && host->fenced_incarnation != incarnation) {
 		host->fenced = false;
+		/* the next fence is of this one */
+		host->incarnation = incarnation;
 		changed = true;
 		strscpy(name, host->name);
 	}
 	spin_unlock(&smartio_hosts_lock);
 	if (changed)
-		pr_info("host %s (%pUb) has begun anew: it is not fenced any more\n",
-			name, uuid);
+		pr_info_ratelimited("host %s (%pUb) has begun anew: it is not fenced any more\n",
+				    name, uuid);
 	return changed;
 }
 
@@ -325,7 +353,7 @@ static ssize_t hosts_show(struct device *dev, struct device_attribute *attr,
 
 	return fence_hosts_show(&host->uuid, buf);
 }
-static DEVICE_ATTR_RO(hosts);
+static DEVICE_ATTR_ADMIN_RO(hosts);
 
 static struct attribute *smartio_host_attrs[] = {
 	&dev_attr_name.attr,
@@ -491,9 +519,10 @@ void smartio_hosts_exit(void)
 {
 	struct smartio_host *host, *next;
 
-	list_for_each_entry_safe(host, next, &smartio_hosts, entry) {
+	list_for_each_entry(host, &smartio_hosts, entry)
 		device_unregister(host->dev);
-		kfree(host);
-	}
+	/* whoever writes to the class's files has done then */
 	class_unregister(&smartio_host_class);
+	list_for_each_entry_safe(host, next, &smartio_hosts, entry)
+		kfree(host);
 }

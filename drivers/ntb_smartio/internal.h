@@ -51,7 +51,8 @@ struct smartio_uuid_text smartio_uuid_text(const uuid_t *uuid);
 bool smartio_host_fenced(const uuid_t *uuid);
 u32 smartio_host_fences(const uuid_t *uuid);
 int smartio_host_named(const char *text, uuid_t *uuid, char *name);
-void smartio_host_mark(const uuid_t *uuid, bool fenced);
+bool smartio_host_mark(const uuid_t *uuid, bool fenced);
+void smartio_host_pin(const uuid_t *uuid, u32 incarnation);
 bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation);
 int smartio_host_seen(const uuid_t *uuid, const char *name, u32 incarnation);
 int smartio_hosts_init(void);
@@ -132,6 +133,9 @@ struct smartio_way_ops {
  * @work: delivers them
  * @wq: ordered, runs @work
  * @lent: local way: the device
+ * @opened: local way: there was a session, and @fences is of the last one;
+ *	under @session_lock
+ * @fences: local way: how often this host had been fenced then
  * @private: remote way: its remote
  */
 struct smartio_way {
@@ -149,6 +153,8 @@ struct smartio_way {
 	struct work_struct work;
 	struct workqueue_struct *wq;
 	struct smartio_lent *lent;
+	bool opened;
+	u32 fences;
 	void *private;
 };
 

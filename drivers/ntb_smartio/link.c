@@ -228,13 +228,29 @@ static void link_refuse(struct smartio_link *link, enum wire_reason reason)
 	link_spads_write(link);
 }
 
+/*
+ * Whether a fenced host asks to be let in, and is. What it showed when it was
+ * fenced doesn't count: it may have been there for long.
+ */
+static bool link_readmits(struct smartio_link *link,
+			  const struct link_spads *peer)
+{
+	bool asks = peer->version == WIRE_VERSION &&
+		    peer->flags & WIRE_REJOIN &&
+		    peer->echo == wire_uuid_crc(&link->peer);
+
+	if (xchg(&link->fence_new, false) && asks)
+		smartio_host_pin(&link->peer, peer->boot);
+	return asks && fence_readmits() &&
+	       smartio_host_rejoin(&link->peer, peer->boot);
+}
+
 /* Whether the reason for which this side refuses the other still holds. */
 static bool link_refuses(struct smartio_link *link,
 			 const struct link_spads *peer)
 {
 	if (link->known && smartio_host_fenced(&link->peer) &&
-	    !(peer->version == WIRE_VERSION && peer->flags & WIRE_REJOIN &&
-	      smartio_host_rejoin(&link->peer, peer->boot))) {
+	    !link_readmits(link, peer)) {
 		if (link->refusal != WIRE_REASON_FENCED || link->open)
 			link_refuse(link, WIRE_REASON_FENCED);
 		return true;
@@ -613,15 +629,16 @@ static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
 {
 	struct smartio_link *link = ntb->ctx;
 
-	mutex_lock(&smartio_links_lock);
-	list_del(&link->entry);
-	mutex_unlock(&smartio_links_lock);
 	/* who waits for the link to settle gets a link that is down */
 	mutex_lock(&link->settle_lock);
 	WRITE_ONCE(link->removed, true);
 	cancel_delayed_work_sync(&link->tick);
 	link_down(link, "the NTB's driver goes");
 	mutex_unlock(&link->settle_lock);
+	/* until then a fence has to find it */
+	mutex_lock(&smartio_links_lock);
+	list_del(&link->entry);
+	mutex_unlock(&smartio_links_lock);
 	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 	ntb_link_disable(ntb);
 	ntb_clear_ctx(ntb);

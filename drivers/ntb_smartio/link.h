@@ -85,6 +85,9 @@ struct link_counters {
  * @known: whether @peer is valid
  * @fenced: the other side said that this host is fenced, and has not let it in
  *	since
+ * @fence_new: the other side is fenced, and its scratchpads are from before
+ * @fencing: an order of the other side to fence a host is under way
+ * @rejoin: this host, which was fenced by the other one, asks to be let in
  * @reason: why it was refused, or lost; for people
  * @refused_told: which refusal is in the log already; constant texts
  * @refusal: what the other side is told
@@ -150,6 +153,9 @@ struct smartio_link {
 	char peer_name[SMARTIO_NAME_LEN];
 	bool known;
 	bool fenced;
+	bool fence_new;
+	atomic_t fencing;
+	bool rejoin;
 	const char *reason;
 	const char *refused_told;
 	enum wire_reason refusal;
@@ -314,9 +320,9 @@ void remote_ways_forget(struct smartio_link *link);
 void remote_ways_remove(struct smartio_link *link);
 
 /* fence.c */
-bool fence_rejoins(void);
+bool fence_readmits(void);
 int fence_asked(struct smartio_link *link, u32 generation,
-		const struct wire_fence *fence);
+		const struct wire_fence *fence, unsigned int timeout_ms);
 
 /* host.c */
 size_t smartio_hosts_fill(struct wire_host *hosts, size_t room);

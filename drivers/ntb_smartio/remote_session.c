@@ -423,7 +423,8 @@ int remote_session_request(struct smartio_link *link, u32 generation,
 		return remote_session_revoke(link, message->session);
 	case WIRE_FENCE:
 		*reply_size = 0;
-		return fence_asked(link, generation, payload);
+		return fence_asked(link, generation, payload,
+				   message->timeout_ms);
 	case WIRE_HOSTS:
 		*reply_size = smartio_hosts_fill(reply, *reply_size);
 		return 0;

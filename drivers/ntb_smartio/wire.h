@@ -40,7 +40,10 @@ enum wire_spad {
 };
 
 #define WIRE_OPEN	0x01	/* the writer's aperture 0 is open for the reader */
-/* The writer was told that it is fenced, and asks to be let in: BOOT is its incarnation. */
+/*
+ * The writer was told that it is fenced, and asks to be let in: BOOT is its
+ * incarnation, ECHO wire_uuid_crc() of its UUID.
+ */
 #define WIRE_REJOIN	0x02
 
 #define WIRE_FLAGS(flags, reason, mw) \
@@ -246,6 +249,7 @@ struct wire_message {
 enum wire_reason wire_hello_check(const struct wire_hello *hello,
 				  u32 generation, u32 echo);
 u32 wire_hello_crc(const struct wire_hello *hello);
+u32 wire_uuid_crc(const void *uuid);
 bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,
 		       const u64 *window_sizes);
 int wire_head_check(const struct wire_head *head, u32 slots, u32 position,

@@ -56,6 +56,17 @@ u32 wire_hello_crc(const struct wire_hello *hello)
 }
 
 /**
+ * wire_uuid_crc() - a host in 32 bits
+ * @uuid: its UUID, 16 bytes
+ *
+ * Return: their checksum.
+ */
+u32 wire_uuid_crc(const void *uuid)
+{
+	return crc32_le(~0U, uuid, 16);
+}
+
+/**
  * wire_hello_check() - whether a hello can be used
  * @hello: a copy
  * @generation: of the sender, by its scratchpads

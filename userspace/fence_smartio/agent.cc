@@ -72,7 +72,7 @@ Status status_of(const Options& options, ctl::Sysfs& sysfs, const std::string& h
   return *fenced ? Status::kOff : Status::kOk;
 }
 
-/// All hosts that the lenders know, each once: name and UUID. A lender that can't be asked is a failure.
+/// All hosts that the lenders know, each once: name and UUID. That one lender can be asked will do.
 Status list(const Options& options, ctl::Sysfs& sysfs, std::ostream* out,
             const std::function<void(const std::string&)>& log) {
   const auto places = ctl::lenders(sysfs, options.lender);
@@ -80,9 +80,13 @@ Status list(const Options& options, ctl::Sysfs& sysfs, std::ostream* out,
   std::map<std::string, std::string> names;
   for (const ctl::Lending& place : *places) {
     const auto hosts = ctl::hosts_of(sysfs, place);
-    if (!hosts) return failed(log, hosts.error().message);
+    if (!hosts) {
+      log(hosts.error().message);
+      continue;
+    }
     for (const ctl::KnownHost& host : *hosts) names.emplace(host.uuid, host.name);
   }
+  if (names.empty()) return Status::kFailed;
   if (out == nullptr) return Status::kOk;
   for (const auto& [uuid, name] : names) *out << name << "," << uuid << "\n";
   return Status::kOk;

@@ -3,10 +3,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
+#include <sstream>
+#include <thread>
 
 #include "smartioctl/text.h"
 
@@ -37,8 +41,12 @@ Lending lending(const Sysfs& sysfs, const std::string& uuid) {
 std::string advice(const std::string& verb, const std::string& host, const Lending& at, std::error_code error) {
   switch (error.value()) {
     case EACCES:
+      if (::geteuid() != 0) return fmt::format("can't {} {}: not permitted: run it as root", verb, host);
       return fmt::format("can't {} {}: {} takes no orders from other hosts (remote_fence=0): run it there", verb, host,
                          at.name);
+    case EBUSY:
+      return fmt::format("can't {} {}: {} is busy with another order of this host, or {} comes back as fast: try again",
+                         verb, host, at.name, host);
     case EPERM:
       return fmt::format("can't {} {}: not permitted: run it as root", verb, host);
     case EINVAL:
@@ -55,26 +63,43 @@ std::string advice(const std::string& verb, const std::string& host, const Lendi
   }
 }
 
-Outcome<std::string> apply_at(Sysfs& sysfs, const std::string& verb, const std::string& host, const Lending& at) {
-  const auto known = hosts_of(sysfs, at);
+/// Who is meant at a lender. One that is just being linked again can be asked in a moment.
+Outcome<KnownHost> find_at(const Sysfs& sysfs, const std::string& host, const Lending& at,
+                           std::chrono::seconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  auto known = hosts_of(sysfs, at);
+  while (!known && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    known = hosts_of(sysfs, at);
+  }
   if (!known) return std::unexpected(known.error());
-  const auto found = find_host(*known, at, host);
-  if (!found) return std::unexpected(found.error());
-  if (const auto error = sysfs.write(fmt::format("{}/{}/{}", kClass, at.uuid, verb), found->uuid)) {
-    return refuse(advice(verb, found->name, at, error));
+  return find_host(*known, at, host);
+}
+
+Outcome<std::string> apply_at(Sysfs& sysfs, const std::string& verb, const KnownHost& host, const Lending& at) {
+  if (const auto error = sysfs.write(fmt::format("{}/{}/{}", kClass, at.uuid, verb), host.uuid)) {
+    return refuse(advice(verb, host.name, at, error));
   }
   return at.name;
 }
 
-Outcome<std::vector<std::string>> apply(Sysfs& sysfs, const std::string& verb, const std::string& host,
-                                        const std::string& at) {
-  const auto places = lenders(sysfs, at);
+Outcome<std::vector<std::string>> apply(Sysfs& sysfs, bool fencing, const std::string& host, const std::string& at) {
+  auto places = lenders(sysfs, at);
   if (!places) return std::unexpected(places.error());
+  // This host cuts the link to the victim, who may be a lender that has to be asked before: so it comes last, and lets
+  // the victim in first.
+  std::ranges::stable_sort(*places, {}, [&](const Lending& place) { return place.self == fencing; });
+  const std::string verb = fencing ? "fence" : "unfence";
   std::vector<std::string> done;
   std::vector<std::string> reasons;
+  std::string uuid;
   Exit status = Exit::kFailed;
   for (const Lending& place : *places) {
-    auto name = apply_at(sysfs, verb, host, place);
+    if (fencing && place.self && !reasons.empty()) break;
+    const auto found = find_at(sysfs, uuid.empty() ? host : uuid, place, std::chrono::seconds(fencing ? 0 : 10));
+    auto name = found ? apply_at(sysfs, verb, *found, place) : std::unexpected(found.error());
+    // One name may be another host's elsewhere: that of the first lender is meant.
+    if (found) uuid = found->uuid;
     if (name) {
       done.push_back(*name);
     } else {
@@ -89,6 +114,7 @@ Outcome<std::vector<std::string>> apply(Sysfs& sysfs, const std::string& verb, c
 Outcome<std::vector<std::string>> rejoin(Sysfs& sysfs) {
   const auto error = sysfs.write(fmt::format("{}/rejoin", kClass), "1");
   if (!error) return std::vector<std::string>{};
+  if (error.value() == ENOLINK) return refuse("no link is up: nobody can be asked to let this host in");
   if (error.value() == EPERM) {
     return refuse(
         "this host is fenced, and has not begun anew since: boot it, or load ntb_smartio anew, or run unfence on "
@@ -102,16 +128,20 @@ Outcome<std::vector<std::string>> rejoin(Sysfs& sysfs) {
 Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at) {
   if (!sysfs.exists(kClass)) return refuse("the module ntb_smartio is not loaded on this host: modprobe ntb_smartio");
   std::vector<Lending> found;
-  if (!at.empty()) {
+  std::istringstream wanted(at);
+  for (std::string one; std::getline(wanted, one, ',');) {
+    const std::size_t before = found.size();
     for (const std::string& uuid : sysfs.list(kClass)) {
       if (!sysfs.exists(fmt::format("{}/{}/hosts", kClass, uuid))) continue;
       const Lending host = lending(sysfs, uuid);
-      if (same(uuid, at) || host.name == at) found.push_back(host);
+      if (same(uuid, one) || host.name == one) found.push_back(host);
     }
-    if (found.size() == 1) return found;
-    return refuse(fmt::format("{} hosts called '{}' are known here", found.empty() ? "no" : "several", printable(at)),
-                  found.empty() ? Exit::kFailed : Exit::kUsage);
+    if (found.size() == before + 1) continue;
+    return refuse(
+        fmt::format("{} hosts called '{}' are known here", found.size() == before ? "no" : "several", printable(one)),
+        found.size() == before ? Exit::kFailed : Exit::kUsage);
   }
+  if (!found.empty()) return found;
   if (!sysfs.list("class/smartio_lent").empty()) found.push_back(lending(sysfs, self_uuid(sysfs)));
   for (const std::string& way : sysfs.list(kWays)) {
     const std::string uuid = sysfs.text(fmt::format("{}/{}/host", kWays, way));
@@ -130,7 +160,8 @@ Outcome<std::vector<KnownHost>> hosts_of(const Sysfs& sysfs, const Lending& lend
   std::vector<KnownHost> hosts;
   const std::string text = sysfs.read(fmt::format("{}/{}/hosts", kClass, lender.uuid));
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string::npos) break;  // sysfs gives one page: who is meant may be cut
     const auto words = parse_words(std::string_view(text).substr(at, end - at));
     at = end + 1;
     if (words.size() != 3) continue;
@@ -151,8 +182,9 @@ Outcome<KnownHost> find_host(const std::vector<KnownHost>& hosts, const Lending&
   std::vector<std::string> names;
   std::vector<std::string> uuids;
   for (const KnownHost& known : hosts) {
+    if (same(known.uuid, host)) return known;  // whatever others call themselves
     names.push_back(known.name);
-    if (!same(known.uuid, host) && known.name != host) continue;
+    if (known.name != host) continue;
     matches.push_back(known);
     uuids.push_back(known.uuid);
   }
@@ -174,12 +206,12 @@ bool is_self(const Sysfs& sysfs, const std::string& host) {
 Outcome<std::vector<std::string>> fence(Sysfs& sysfs, const std::string& host, const std::string& at) {
   if (is_self(sysfs, host))
     return refuse(fmt::format("can't fence {}: a host can't do that to itself: run it on another host", host));
-  return apply(sysfs, "fence", host, at);
+  return apply(sysfs, true, host, at);
 }
 
 Outcome<std::vector<std::string>> unfence(Sysfs& sysfs, const std::string& host, const std::string& at) {
   if (is_self(sysfs, host)) return rejoin(sysfs);
-  return apply(sysfs, "unfence", host, at);
+  return apply(sysfs, false, host, at);
 }
 
 Outcome<bool> is_fenced(const Sysfs& sysfs, const std::string& host, const std::string& at) {

@@ -31,8 +31,8 @@ struct KnownHost {
   Standing standing = Standing::kAway;
 };
 
-/// This host if it lends something, and all whose devices it has a way to; or the one called `at` (name or UUID), which
-/// need not lend anything. None is a refusal.
+/// This host if it lends something, and all whose devices it has a way to; or those of `at` (names or UUIDs,
+/// with commas between), which need not lend anything. None is a refusal.
 Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at = "");
 /// Whom a lender knows, itself included; a refusal if it can't be asked.
 Outcome<std::vector<KnownHost>> hosts_of(const Sysfs& sysfs, const Lending& lender);

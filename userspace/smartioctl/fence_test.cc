@@ -52,15 +52,42 @@ TEST_F(FenceTest, ALenderIsFencedAtItself) {
 }
 
 TEST_F(FenceTest, AtAllLendersOrAtOne) {
-  add_host("dddd-4", "lender2", false, "dddd-4 linked lender2\neeee-5 linked borrower2\n");
+  add_host("dddd-4", "lender2", false, "dddd-4 linked lender2\nbbbb-2 linked borrower2\n");
   add_way("lender2-0000:01:00.0-ntb1", "dddd-4");
   add_way("lender2-0000:01:00.0-ntb2", "dddd-4");
   EXPECT_THAT(fence(sysfs, "borrower2").value(), UnorderedElementsAre("lender1", "lender2"));
   EXPECT_THAT(sysfs.writes, UnorderedElementsAre(Pair("class/smartio_host/aaaa-1/fence", "bbbb-2"),
-                                                 Pair("class/smartio_host/dddd-4/fence", "eeee-5")));
+                                                 Pair("class/smartio_host/dddd-4/fence", "bbbb-2")));
   sysfs.writes.clear();
   EXPECT_THAT(fence(sysfs, "borrower2", "lender2").value(), ElementsAre("lender2"));
-  EXPECT_THAT(sysfs.writes, ElementsAre(Pair("class/smartio_host/dddd-4/fence", "eeee-5")));
+  EXPECT_THAT(sysfs.writes, ElementsAre(Pair("class/smartio_host/dddd-4/fence", "bbbb-2")));
+}
+
+TEST_F(FenceTest, OneNameIsNotTwoHosts) {
+  add_host("dddd-4", "lender2", false, "dddd-4 linked lender2\neeee-5 linked borrower2\n");
+  add_way("lender2-0000:01:00.0-ntb1", "dddd-4");
+  const auto done = fence(sysfs, "borrower2");
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("no host 'bbbb-2' is known at lender2"));
+  EXPECT_THAT(sysfs.writes, ElementsAre(Pair("class/smartio_host/aaaa-1/fence", "bbbb-2")));
+}
+
+TEST_F(FenceTest, ALineThatIsCutMeansNobody) {
+  add_host("aaaa-1", "lender1", false, "aaaa-1 linked lender1\nbbbb-2 linked borrower");
+  EXPECT_FALSE(fence(sysfs, "borrower"));
+  EXPECT_THAT(sysfs.writes, IsEmpty());
+}
+
+TEST_F(FenceTest, AUuidIsNobodysName) {
+  add_host("aaaa-1", "lender1", false, "cccc-3 linked bbbb-2\nbbbb-2 linked borrower2\n");
+  EXPECT_TRUE(fence(sysfs, "bbbb-2"));
+  EXPECT_THAT(sysfs.writes, ElementsAre(Pair("class/smartio_host/aaaa-1/fence", "bbbb-2")));
+}
+
+TEST_F(FenceTest, SeveralLendersByName) {
+  add_host("dddd-4", "lender2", false, "dddd-4 linked lender2\nbbbb-2 linked borrower2\n");
+  EXPECT_THAT(fence(sysfs, "borrower2", "lender1,dddd-4").value(), ElementsAre("lender1", "lender2"));
+  EXPECT_FALSE(fence(sysfs, "borrower2", "lender1,lender9"));
 }
 
 TEST_F(FenceTest, OneLenderThatCannotBeAskedIsAFailureAndTheOthersAreAskedAllTheSame) {
@@ -72,10 +99,19 @@ TEST_F(FenceTest, OneLenderThatCannotBeAskedIsAFailureAndTheOthersAreAskedAllThe
   EXPECT_THAT(sysfs.writes, ElementsAre(Pair("class/smartio_host/aaaa-1/fence", "bbbb-2")));
 }
 
+// It cuts its own link to the other only when nothing has to be asked over that link any more.
+TEST_F(FenceTest, ThisHostComesLastAndOnlyIfTheOthersHaveDoneIt) {
+  sysfs.put("class/smartio_lent/0000:01:00.0/service", "nvme\n");
+  sysfs.put("class/smartio_host/1111-self/hosts", "1111-self linked borrower1\naaaa-1 linked lender1\n");
+  add_host("aaaa-1", "lender1", false, "");
+  EXPECT_FALSE(fence(sysfs, "lender1"));
+  EXPECT_THAT(sysfs.writes, IsEmpty());
+}
+
 TEST_F(FenceTest, ALenderFencesForItsOwnDevices) {
   sysfs.put("class/smartio_lent/0000:01:00.0/service", "nvme\n");
   sysfs.put("class/smartio_host/1111-self/hosts", "1111-self linked borrower1\nbbbb-2 linked borrower2\n");
-  EXPECT_THAT(fence(sysfs, "borrower2").value(), ElementsAre("borrower1", "lender1"));
+  EXPECT_THAT(fence(sysfs, "borrower2").value(), ElementsAre("lender1", "borrower1")) << "itself last";
 }
 
 TEST_F(FenceTest, NoLenderIsNoSuccess) {
