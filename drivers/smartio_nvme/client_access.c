@@ -71,7 +71,7 @@ int snvme_access_fetch(struct snvme_path *path)
 	size_t size = struct_size(reply, entries, SNVME_ACCESS_MAX);
 	int ret = -ENOMEM;
 
-	reply = kzalloc(size, GFP_NOIO);
+	reply = kvzalloc(size, GFP_NOIO);
 	/* Answers are taken up in the order in which they were asked for. */
 	mutex_lock(&path->access_lock);
 	if (reply)
@@ -82,7 +82,7 @@ int snvme_access_fetch(struct snvme_path *path)
 	if (!ret)
 		snvme_access_set(path, access);
 	mutex_unlock(&path->access_lock);
-	kfree(reply);
+	kvfree(reply);
 	if (ret && ret != -ENOLINK)
 		snvme_path_lose(path, SNVME_LOSS_JOIN);
 	return ret;
@@ -93,7 +93,8 @@ static void snvme_access_work(struct work_struct *work)
 	struct snvme_path *path = container_of(work, struct snvme_path,
 					       access_work);
 
-	snvme_access_fetch(path);
+	if (READ_ONCE(path->admin_live))
+		snvme_access_fetch(path);
 	nvme_put_ctrl(&path->ctrl);
 }
 

@@ -136,6 +136,16 @@ static u16 snvme_relay_call(struct snvme_relay *relay,
 	return le16_to_cpu(reply->status) & 0x7fff;
 }
 
+/* May this host be allowed less after this command than before? */
+static bool snvme_relay_narrows(const struct snvme_relay *relay)
+{
+	const struct nvme_command *cmd = &relay->cmd;
+
+	return relay->op == SNVME_RESERVATION ||
+	       (cmd->common.opcode == nvme_admin_set_features &&
+		(le32_to_cpu(cmd->common.cdw10) & 0xff) == NVME_FEAT_HOST_ID);
+}
+
 static void snvme_relay_work(struct work_struct *work)
 {
 	struct snvme_relay *relay = container_of(work, struct snvme_relay, work);
@@ -156,7 +166,7 @@ static void snvme_relay_work(struct work_struct *work)
 	if (req && reply)
 		status = snvme_relay_call(relay, req, reply, &result);
 	/* This host's own command may have taken something from it. */
-	if (relay->op == SNVME_RESERVATION)
+	if (snvme_relay_narrows(relay) && READ_ONCE(path->admin_live))
 		snvme_access_fetch(path);
 	spin_lock_irq(&path->lock);
 	if (relay->rq) {

@@ -99,8 +99,12 @@ static blk_status_t snvme_queue_rq(struct blk_mq_hw_ctx *hctx,
 	if (!nvme_check_ready(&q->path->ctrl, rq, READ_ONCE(q->live)))
 		return nvme_fail_nonready_command(&q->path->ctrl, rq);
 	if (snvme_is_special(q->path, rq) &&
-	    snvme_queue_special(q->path, rq, &ret))
+	    snvme_queue_special(q->path, rq, &ret)) {
+		/* those before it wait for the doorbell */
+		if (bd->last)
+			snvme_queue_ring(q);
 		return ret;
+	}
 	ret = snvme_prepare(q, rq);
 	if (ret)
 		return ret;

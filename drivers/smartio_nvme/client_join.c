@@ -214,5 +214,8 @@ int snvme_path_join(struct snvme_path *path, const struct snvme_limits *limits)
 		return ret;
 	snvme_count(path, SNVME_STAT_JOINS, 1);
 	nvme_start_ctrl(ctrl);
+	/* core asks for events only if there are some that it can enable */
+	if (!(ctrl->oaes & NVME_AEN_CFG_NS_ATTR))
+		queue_work(nvme_wq, &ctrl->async_event_work);
 	return 0;
 }

@@ -153,7 +153,8 @@ static void snvme_cqe(struct snvme_queue *q, struct nvme_completion *cqe,
 		return;
 	rq = nvme_find_rq(q->path->io_tags.tags[q->index], cid);
 	/* The lender could write here, too: one that is over stays so. */
-	if (!rq || blk_mq_rq_state(rq) != MQ_RQ_IN_FLIGHT) {
+	if (!rq || blk_mq_rq_state(rq) != MQ_RQ_IN_FLIGHT ||
+	    ((struct snvme_iod *)blk_mq_rq_to_pdu(rq))->relayed) {
 		dev_warn_ratelimited(q->path->ctrl.device,
 				     "queue %u: completion of command %#x, which is not under way\n",
 				     q->qid, cid);

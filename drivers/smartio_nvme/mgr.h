@@ -148,8 +148,9 @@ enum mgr_reason {
  * @vctrls: struct mgr_vctrl
  * @events: BIT(type) of asynchronous events that have arrived
  * @event_result: the last one of each type
- * @resv_lock: protects @resv, @resv_sequence and mgr_session.stale; before
- *	sessions_lock
+ * @resv_change: one change of reservations at a time, and @resv_sequence
+ * @resv_lock: protects @resv, mgr_session.stale and mgr_session.behind, which
+ *	change under @resv_change; before sessions_lock
  * @resv: struct mgr_resv
  * @resv_sequence: of what was written down last
  */
@@ -195,6 +196,7 @@ struct mgr {
 	u32 event_result[8];
 	struct work_struct event_work;
 
+	struct mutex resv_change;	/* one change of reservations at a time */
 	struct mutex resv_lock;		/* reservations */
 	struct list_head resv;
 	u64 resv_sequence;
@@ -261,6 +263,7 @@ struct mgr_vctrl {
  * @nr_changed: in @changed; above MGR_CHANGED_MAX: too many to name
  * @changed: NSIDs, ascending
  * @stale: a reservation shut it out: it ends, and may not change any
+ * @behind: it may do less than it knows: it has been told to ask
  */
 struct mgr_session {
 	struct list_head entry;
@@ -276,6 +279,7 @@ struct mgr_session {
 	unsigned int nr_changed;
 	u32 changed[MGR_CHANGED_MAX];
 	bool stale;
+	bool behind;
 };
 
 static inline struct mgr *to_mgr(struct nvme_ctrl *ctrl)
@@ -372,11 +376,11 @@ int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
 		     u32 *value);
 int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value);
 void mgr_resv_log(struct mgr_session *session, void *page, bool retain);
-void mgr_resv_identity(struct mgr_session *session);
+void mgr_resv_identity(struct mgr_session *session, const u8 *host_id);
 void mgr_resv_event(struct mgr_session *session);
 
 /* mgr_resv_file.c */
 int mgr_resv_save(struct mgr *m, const struct resv_ns *changed);
-void mgr_resv_load(struct mgr *m);
+int mgr_resv_load(struct mgr *m);
 
 #endif /* _SMARTIO_NVME_MGR_H */

@@ -176,16 +176,16 @@ static int mgr_host_id(struct mgr_command *c, bool set)
 
 	if (set && c->in_len < len)
 		return NVME_SC_DATA_XFER_ERROR | NVME_STATUS_DNR;
-	mutex_lock(&session->m->sessions_lock);
 	if (set) {
-		memset(vctrl->host_id, 0, sizeof(vctrl->host_id));
-		memcpy(vctrl->host_id, c->in, len);
-	} else {
-		memcpy(c->data, vctrl->host_id, len);
+		u8 id[RESV_HOST_BYTES] = { };
+
+		memcpy(id, c->in, len);
+		mgr_resv_identity(session, id);
+		return 0;
 	}
+	mutex_lock(&session->m->sessions_lock);
+	memcpy(c->data, vctrl->host_id, len);
 	mutex_unlock(&session->m->sessions_lock);
-	if (set)
-		mgr_resv_identity(session);
 	return 0;
 }
 

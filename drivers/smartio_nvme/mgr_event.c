@@ -170,9 +170,6 @@ void mgr_event_log_read(struct mgr_session *session, u8 lid)
 	case NVME_LOG_CHANGED_NS:
 		clear_bit(NVME_AER_NOTICE, &session->event_sent);
 		break;
-	case NVME_LOG_RESERVATION:
-		clear_bit(NVME_AER_CSS, &session->event_sent);
-		break;
 	}
 }
 

@@ -281,8 +281,9 @@ static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = mgr_bring_up(m);
 	if (ret)
 		goto take_down;
-	mgr_resv_load(m);
-	ret = mgr_lend(m);
+	ret = mgr_resv_load(m);
+	if (!ret)
+		ret = mgr_lend(m);
 	if (ret)
 		goto take_down;
 	pci_save_state(pdev);

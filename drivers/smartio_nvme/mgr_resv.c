@@ -13,6 +13,9 @@
  * A session that is to end, @stale, changes no reservation any more. So no two
  * can wait for each other's end: whoever waits was marked after those it waits
  * for, or never.
+ *
+ * Two locks: resv_change for who changes something, which may have to be
+ * written to a file; resv_lock for what there is. Asking waits for no file.
  */
 #include <linux/slab.h>
 
@@ -21,17 +24,6 @@
 
 #define IDENTIFY_TIMEOUT_S	30
 #define MASK_BITS		0x0e
-#define CONFLICT_OF_FORMATS	(NVME_SC_HOST_ID_INCONSIST | NVME_STATUS_DNR)
-
-/**
- * struct mgr_resv_spread - a change, and who has to know
- * @ids: sessions that end
- * @count: of them
- */
-struct mgr_resv_spread {
-	u64 *ids;
-	unsigned int count;
-};
 
 /**
  * mgr_resv_init() - no reservations
@@ -41,6 +33,7 @@ struct mgr_resv_spread {
  */
 void mgr_resv_init(struct mgr *m)
 {
+	mutex_init(&m->resv_change);
 	mutex_init(&m->resv_lock);
 	INIT_LIST_HEAD(&m->resv);
 }
@@ -87,7 +80,7 @@ static int mgr_resv_uid(struct mgr *m, u32 nsid, u8 *uid)
 	return ret;
 }
 
-/* Under resv_lock: one of this number and name, made if there is none. */
+/* Under both locks: one of this number and name, made if there is none. */
 static struct mgr_resv *mgr_resv_get(struct mgr *m, u32 nsid, const u8 *uid)
 {
 	struct mgr_resv *resv;
@@ -209,6 +202,10 @@ void mgr_resv_log(struct mgr_session *session, void *page, bool retain)
 				more * sizeof(vctrl->notices[0]));
 		}
 	}
+	if (!retain)
+		clear_bit(NVME_AER_CSS, &session->event_sent);
+	if (!retain && vctrl->nr_notices)
+		mgr_resv_event(session);
 	mutex_unlock(&session->m->sessions_lock);
 }
 
@@ -225,8 +222,13 @@ void mgr_resv_log(struct mgr_session *session, void *page, bool retain)
 int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value)
 {
 	struct mgr_vctrl *vctrl = session->vctrl;
+	u8 uid[16];
 	int ret = 0;
 
+	if (set && nsid != NVME_NSID_ALL)
+		ret = mgr_resv_uid(session->m, nsid, uid);
+	if (ret)
+		return ret;
 	if (!nsid || (!set && nsid == NVME_NSID_ALL))
 		return NVME_SC_INVALID_NS | NVME_STATUS_DNR;
 	mutex_lock(&session->m->sessions_lock);
@@ -275,28 +277,23 @@ static bool mgr_resv_aborts(const struct resv_command *command,
 }
 
 /*
- * Under resv_lock. A host that loses something by its own command needn't be
- * waited for: it asks anew before that command completes.
+ * Under both locks. A host that loses something by its own command needn't be
+ * waited for: it asks anew before that command completes, and until then, or
+ * until its other sessions have, counts as one that may do all.
  */
 static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
 			    const struct resv_ns *new,
 			    const struct resv_command *command,
-			    const struct resv_outcome *outcome,
-			    struct mgr_resv_spread *spread)
+			    const struct resv_outcome *outcome)
 {
 	struct mgr *m = self->m;
 	struct mgr_session *other;
-	unsigned int sessions = 0;
 
 	mutex_lock(&m->sessions_lock);
 	mgr_resv_notices(m, new->nsid, outcome);
-	list_for_each_entry(other, &m->sessions, entry)
-		sessions++;
-	spread->ids = kcalloc(sessions, sizeof(*spread->ids),
-			      GFP_KERNEL | __GFP_NOFAIL);
 	list_for_each_entry(other, &m->sessions, entry) {
 		const u8 *host = other->vctrl->host_id;
-		u8 before = resv_access(old, host);
+		u8 before = other->behind ? 0 : resv_access(old, host);
 		u8 after = resv_access(new, host);
 		bool own = !memcmp(host, self->vctrl->host_id,
 				   RESV_HOST_BYTES);
@@ -304,9 +301,10 @@ static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
 		if (!own && (after & ~before ||
 			     mgr_resv_aborts(command, outcome, host))) {
 			other->stale = true;
-			spread->ids[spread->count++] = other->s->id;
-		} else if (before != after && other != self) {
-			mgr_resv_tell(other);
+		} else if (before != after) {
+			other->behind |= after & ~before;
+			if (other != self)
+				mgr_resv_tell(other);
 		}
 	}
 	mutex_unlock(&m->sessions_lock);
@@ -314,10 +312,9 @@ static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
 
 /* ---- commands ---- */
 
-/* Under resv_lock. */
+/* Under resv_change. */
 static int mgr_resv_change(struct mgr_session *session, struct mgr_resv *resv,
-			   const struct resv_command *command,
-			   struct mgr_resv_spread *spread)
+			   const struct resv_command *command)
 {
 	struct mgr *m = session->m;
 	struct resv_outcome *outcome;
@@ -337,12 +334,44 @@ static int mgr_resv_change(struct mgr_session *session, struct mgr_resv *resv,
 		ret = NVME_SC_INTERNAL | NVME_STATUS_DNR;
 		goto free;
 	}
-	mgr_resv_spread(session, &resv->ns, next, command, outcome, spread);
+	mutex_lock(&m->resv_lock);
+	mgr_resv_spread(session, &resv->ns, next, command, outcome);
 	resv->ns = *next;
+	mutex_unlock(&m->resv_lock);
 free:
 	kvfree(next);
 	kvfree(outcome);
 	return ret;
+}
+
+/*
+ * Until all sessions that were shut out are over, by this command or by one
+ * before it whose sender may have given up: only then may anybody hear of it.
+ */
+static int mgr_resv_settle(struct mgr_session *session)
+{
+	struct mgr *m = session->m;
+	unsigned int count = 0, room = 0;
+	struct mgr_session *other;
+	u64 *ids;
+
+	mutex_lock(&m->sessions_lock);
+	list_for_each_entry(other, &m->sessions, entry)
+		room += other != session && other->stale;
+	mutex_unlock(&m->sessions_lock);
+	if (!room)
+		return 0;
+	ids = kcalloc(room, sizeof(*ids), GFP_KERNEL);
+	if (!ids)
+		return -ENOMEM;
+	mutex_lock(&m->sessions_lock);
+	list_for_each_entry(other, &m->sessions, entry)
+		if (other != session && other->stale && count < room)
+			ids[count++] = other->s->id;
+	mutex_unlock(&m->sessions_lock);
+	smartio_lent_end(session->s->lent, ids, count);
+	kfree(ids);
+	return 0;
 }
 
 /* A Host Identifier of 8 bytes has zeros behind it. */
@@ -353,7 +382,7 @@ static bool mgr_resv_wide(const u8 *host)
 	return memcmp(host + 8, none, sizeof(none));
 }
 
-/* Under resv_lock: each controller of each registrant. */
+/* Under both locks: each controller of each registrant. */
 static int mgr_resv_report(struct mgr_session *session, struct mgr_resv *resv,
 			   const struct resv_command *command, void *data,
 			   u32 size)
@@ -364,7 +393,7 @@ static int mgr_resv_report(struct mgr_session *session, struct mgr_resv *resv,
 	unsigned int count = 0, room, i;
 
 	if (command->extended != mgr_resv_wide(session->vctrl->host_id))
-		return CONFLICT_OF_FORMATS;
+		return NVME_SC_HOST_ID_INCONSIST;	/* core looks for it so */
 	mutex_lock(&m->sessions_lock);
 	room = resv->ns.count;
 	list_for_each_entry(other, &m->sessions, entry)
@@ -397,31 +426,32 @@ static int mgr_resv_execute(struct mgr_session *session, u32 nsid,
 			    const struct resv_command *command, void *data,
 			    u32 size)
 {
-	struct mgr_resv_spread spread = { };
 	struct mgr *m = session->m;
 	struct mgr_resv *resv;
+	bool stale;
 	u8 uid[16];
-	int ret;
+	int ret, settled;
 
 	ret = mgr_resv_uid(m, nsid, uid);
 	if (ret)
 		return ret;
+	mutex_lock(&m->resv_change);
 	mutex_lock(&m->resv_lock);
 	resv = mgr_resv_get(m, nsid, uid);
-	if (session->stale)
+	stale = session->stale;
+	if (!stale && resv && command->opcode == nvme_cmd_resv_report)
+		ret = mgr_resv_report(session, resv, command, data, size);
+	mutex_unlock(&m->resv_lock);
+	if (stale)
 		ret = -EAGAIN;
 	else if (!resv)
 		ret = -ENOMEM;
-	else if (command->opcode == nvme_cmd_resv_report)
-		ret = mgr_resv_report(session, resv, command, data, size);
-	else
-		ret = mgr_resv_change(session, resv, command, &spread);
-	mutex_unlock(&m->resv_lock);
-	/* when this returns, nothing of them reaches the drive */
-	if (spread.count)
-		smartio_lent_end(session->s->lent, spread.ids, spread.count);
-	kfree(spread.ids);
-	return ret;
+	else if (command->opcode != nvme_cmd_resv_report)
+		ret = mgr_resv_change(session, resv, command);
+	mutex_unlock(&m->resv_change);
+	/* A session that ends itself must not wait for another's end. */
+	settled = stale ? 0 : mgr_resv_settle(session);
+	return settled ? settled : ret;
 }
 
 /**
@@ -493,6 +523,7 @@ int mgr_resv_access(struct mgr_session *session,
 		     sizeof(reply->entries[0]));
 	reply->others = 0;
 	mutex_lock(&m->resv_lock);
+	session->behind = false;
 	list_for_each_entry(resv, &m->resv, entry) {
 		u8 flags = resv_access(&resv->ns, session->vctrl->host_id);
 
@@ -508,19 +539,41 @@ int mgr_resv_access(struct mgr_session *session,
 		count++;
 	}
 	mutex_unlock(&m->resv_lock);
+	/* what it was told of while it was away */
+	mutex_lock(&m->sessions_lock);
+	if (session->vctrl->nr_notices)
+		mgr_resv_event(session);
+	mutex_unlock(&m->sessions_lock);
 	reply->count = cpu_to_le32(count);
 	*reply_size = struct_size(reply, entries, count);
 	return 0;
 }
 
 /**
- * mgr_resv_identity() - a client has another Host Identifier now
+ * mgr_resv_identity() - a client takes another Host Identifier
  * @session: whose
+ * @host_id: RESV_HOST_BYTES
+ *
+ * It asks anew what it may do, and until then counts as one that may do all.
  *
  * Context: process; sleeps.
  */
-void mgr_resv_identity(struct mgr_session *session)
+void mgr_resv_identity(struct mgr_session *session, const u8 *host_id)
 {
+	struct mgr_vctrl *vctrl = session->vctrl;
+	struct mgr *m = session->m;
+	struct mgr_session *other;
+
+	mutex_lock(&m->resv_change);
+	mutex_lock(&m->resv_lock);
+	mutex_lock(&m->sessions_lock);
+	memcpy(vctrl->host_id, host_id, RESV_HOST_BYTES);
+	list_for_each_entry(other, &m->sessions, entry)
+		if (other->vctrl == vctrl)
+			other->behind = true;
+	mutex_unlock(&m->sessions_lock);
+	mutex_unlock(&m->resv_lock);
+	mutex_unlock(&m->resv_change);
 	mgr_resv_tell(session);
 }
 
@@ -550,8 +603,10 @@ int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
 		ret = mgr_resv_uid(m, nsid, uid);
 	if (ret)
 		return ret;
+	mutex_lock(&m->resv_change);
 	mutex_lock(&m->resv_lock);
 	resv = all ? NULL : mgr_resv_get(m, nsid, uid);
+	mutex_unlock(&m->resv_lock);
 	if (!all && !resv)
 		ret = -ENOMEM;
 	else if (!set)
@@ -567,6 +622,6 @@ int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
 			ret = NVME_SC_INTERNAL | NVME_STATUS_DNR;
 		}
 	}
-	mutex_unlock(&m->resv_lock);
+	mutex_unlock(&m->resv_change);
 	return ret;
 }

@@ -97,12 +97,134 @@ static int mgr_resv_write(struct file *file, const void *data, size_t bytes,
 	return done < 0 ? done : -ENOSPC;
 }
 
+/* What is in a place, NULL: nothing whole; or an error. */
+static struct resv_file_head *mgr_resv_read(struct file *file, int place)
+{
+	struct resv_file_head head, *all;
+	loff_t at = place * PLACE_BYTES;
+	ssize_t done;
+	size_t bytes;
+
+	done = kernel_read(file, &head, sizeof(head), &at);
+	if (done < 0)
+		return ERR_PTR(done);
+	if (done != sizeof(head) || le32_to_cpu(head.magic) != MAGIC ||
+	    le32_to_cpu(head.version) != VERSION)
+		return NULL;
+	bytes = le32_to_cpu(head.bytes);
+	if (bytes > PLACE_BYTES - sizeof(head))
+		return NULL;
+	all = kvzalloc(sizeof(head) + bytes, GFP_KERNEL);
+	if (!all)
+		return ERR_PTR(-ENOMEM);
+	*all = head;
+	done = kernel_read(file, all + 1, bytes, &at);
+	if (done != bytes ||
+	    le32_to_cpu(head.crc) != mgr_resv_crc(&head, all + 1)) {
+		kvfree(all);
+		return done < 0 ? ERR_PTR(done) : NULL;
+	}
+	return all;
+}
+
+/* The newer of what is whole, or an error: there has to be one. */
+static struct resv_file_head *mgr_resv_newest(struct file *file)
+{
+	struct resv_file_head *a = mgr_resv_read(file, 0);
+	struct resv_file_head *b = mgr_resv_read(file, 1);
+	struct resv_file_head *newer = a;
+
+	if (IS_ERR(a) || IS_ERR(b))
+		newer = IS_ERR(a) ? a : b;
+	else if (!a && !b)
+		newer = ERR_PTR(-EUCLEAN);
+	else if (!a || (b && le64_to_cpu(b->sequence) >
+			     le64_to_cpu(a->sequence)))
+		newer = b;
+	if (!IS_ERR(a) && a != newer)
+		kvfree(a);
+	if (!IS_ERR(b) && b != newer)
+		kvfree(b);
+	return newer;
+}
+
+static int mgr_resv_unpack_all(struct mgr *m, const void *data, size_t size)
+{
+	while (size) {
+		struct mgr_resv *resv = kvzalloc(sizeof(*resv), GFP_KERNEL);
+		size_t used = resv ? resv_unpack(data, size, &resv->ns) : 0;
+
+		if (!used) {
+			kvfree(resv);
+			return resv ? -EUCLEAN : -ENOMEM;
+		}
+		list_add_tail(&resv->entry, &m->resv);
+		data += used;
+		size -= used;
+	}
+	return 0;
+}
+
+/**
+ * mgr_resv_load() - take up what was written down
+ * @m: the controller, before it is lent
+ *
+ * Without it hosts would be let in that a reservation shuts out: so the drive
+ * isn't lent if there is something that can't be read.
+ *
+ * Context: process; sleeps.
+ * Return: 0, also if nothing was written yet; or a negative error.
+ */
+int mgr_resv_load(struct mgr *m)
+{
+	struct file *file = mgr_resv_open(m, O_RDONLY);
+	struct resv_file_head *newest;
+	int ret = PTR_ERR_OR_ZERO(file);
+
+	if (ret == -ENOENT)
+		return 0;
+	if (!ret) {
+		newest = mgr_resv_newest(file);
+		filp_close(file, NULL);
+		ret = PTR_ERR_OR_ZERO(newest);
+		if (!ret) {
+			m->resv_sequence = le64_to_cpu(newest->sequence);
+			ret = mgr_resv_unpack_all(m, newest + 1,
+						  le32_to_cpu(newest->bytes));
+			kvfree(newest);
+		}
+	}
+	if (ret)
+		dev_err(m->ctrl.device,
+			"reservations that persist in %s can't be read (%d): not lent; if they don't matter any more remove the file\n",
+			state_dir, ret);
+	return ret;
+}
+
+/* The folder may have come after mgr_resv_load(): don't fall behind its file. */
+static u64 mgr_resv_sequence(struct mgr *m)
+{
+	struct file *file = mgr_resv_open(m, O_RDONLY);
+	struct resv_file_head *newest;
+	u64 last = m->resv_sequence;
+
+	if (IS_ERR(file))
+		return last;
+	newest = mgr_resv_newest(file);
+	filp_close(file, NULL);
+	if (!IS_ERR(newest)) {
+		last = max(last, le64_to_cpu(newest->sequence));
+		kvfree(newest);
+	}
+	return last;
+}
+
 /**
  * mgr_resv_save() - write down what persists
  * @m: the controller
  * @changed: a namespace as it is about to be
  *
- * Context: process; sleeps; under resv_lock.
+ * Context: process; sleeps; under resv_change.
  * Return: 0: it is on the medium; or a negative error.
  */
 int mgr_resv_save(struct mgr *m, const struct resv_ns *changed)
@@ -110,7 +232,7 @@ int mgr_resv_save(struct mgr *m, const struct resv_ns *changed)
 	size_t bytes = mgr_resv_pack_all(m, changed, NULL);
 	struct resv_file_head *head;
 	struct file *file = NULL;
-	u64 sequence = m->resv_sequence + 1;
+	u64 sequence = mgr_resv_sequence(m) + 1;
 	int ret = -ENOMEM;
 
 	if (sizeof(*head) + bytes > PLACE_BYTES)
@@ -141,82 +263,4 @@ int mgr_resv_save(struct mgr *m, const struct resv_ns *changed)
 				    "reservations that persist can't be written in %s: %d\n",
 				    state_dir, ret);
 	return ret;
-}
-
-/* What is in a place, or NULL. */
-static struct resv_file_head *mgr_resv_read(struct file *file, int place)
-{
-	struct resv_file_head head, *all;
-	loff_t at = place * PLACE_BYTES;
-	size_t bytes;
-
-	if (kernel_read(file, &head, sizeof(head), &at) != sizeof(head) ||
-	    le32_to_cpu(head.magic) != MAGIC ||
-	    le32_to_cpu(head.version) != VERSION)
-		return NULL;
-	bytes = le32_to_cpu(head.bytes);
-	if (bytes > PLACE_BYTES - sizeof(head))
-		return NULL;
-	all = kvzalloc(sizeof(head) + bytes, GFP_KERNEL);
-	if (!all)
-		return NULL;
-	*all = head;
-	if (kernel_read(file, all + 1, bytes, &at) != bytes ||
-	    le32_to_cpu(head.crc) != mgr_resv_crc(&head, all + 1)) {
-		kvfree(all);
-		return NULL;
-	}
-	return all;
-}
-
-static void mgr_resv_unpack_all(struct mgr *m, const void *data, size_t size)
-{
-	while (size) {
-		struct mgr_resv *resv = kvzalloc(sizeof(*resv), GFP_KERNEL);
-		size_t used = resv ? resv_unpack(data, size, &resv->ns) : 0;
-
-		if (!used) {
-			dev_err(m->ctrl.device,
-				"reservations in %s are damaged\n", state_dir);
-			kvfree(resv);
-			return;
-		}
-		list_add_tail(&resv->entry, &m->resv);
-		data += used;
-		size -= used;
-	}
-}
-
-/**
- * mgr_resv_load() - take up what was written down
- * @m: the controller, before it is lent
- *
- * Context: process; sleeps.
- */
-void mgr_resv_load(struct mgr *m)
-{
-	struct resv_file_head *a, *b, *newer;
-	struct file *file = mgr_resv_open(m, O_RDONLY);
-
-	if (IS_ERR(file)) {
-		if (PTR_ERR(file) != -ENOENT)
-			dev_err(m->ctrl.device,
-				"reservations in %s can't be read: %ld\n",
-				state_dir, PTR_ERR(file));
-		return;
-	}
-	a = mgr_resv_read(file, 0);
-	b = mgr_resv_read(file, 1);
-	filp_close(file, NULL);
-	newer = !b || (a && le64_to_cpu(a->sequence) >
-			    le64_to_cpu(b->sequence)) ? a : b;
-	if (newer) {
-		m->resv_sequence = le64_to_cpu(newer->sequence);
-		mgr_resv_unpack_all(m, newer + 1, le32_to_cpu(newer->bytes));
-	} else {
-		dev_err(m->ctrl.device, "reservations in %s are damaged\n",
-			state_dir);
-	}
-	kvfree(a);
-	kvfree(b);
 }

@@ -3,6 +3,7 @@
  * Clients: a session is a virtual controller with queue pairs. It begins with
  * SNVME_ATTACH; whatever it had is gone when it ends, however it ends.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "admin_identify.h"
@@ -42,11 +43,12 @@ static void mgr_close(struct smartio_session *s)
 	struct mgr_session *session = s->context;
 	struct mgr *m = session->m;
 
+	/* A reservation that shuts it out has to find and await it till then. */
+	mgr_pairs_revoke(session);
+
 	mutex_lock(&m->sessions_lock);
 	list_del(&session->entry);
 	mutex_unlock(&m->sessions_lock);
-
-	mgr_pairs_revoke(session);
 
 	mutex_lock(&m->broker_lock);
 	mgr_cmb_return(session);
@@ -101,12 +103,7 @@ static int mgr_attach(struct mgr_session *session,
 	reply->quirks = cpu_to_le64(m->ctrl.quirks &
 				    ~NVME_QUIRK_IGNORE_DEV_SUBNQN);
 	strscpy(reply->subnqn, m->subnqn);
-	mutex_lock(&m->sessions_lock);
 	session->attached = true;
-	/* what it was told of while it was away, or could not be */
-	if (session->vctrl->nr_notices)
-		mgr_resv_event(session);
-	mutex_unlock(&m->sessions_lock);
 	return 0;
 }
 
@@ -144,8 +141,8 @@ static bool mgr_reply_fits(void *reply, size_t *reply_size, size_t size)
 	return true;
 }
 
-static int mgr_request(struct smartio_session *s, const void *message,
-		       size_t size, void *reply, size_t *reply_size)
+static int mgr_answer(struct smartio_session *s, const void *message,
+		      size_t size, void *reply, size_t *reply_size)
 {
 	struct mgr_session *session = s->context;
 	struct mgr *m = session->m;
@@ -187,6 +184,17 @@ static int mgr_request(struct smartio_session *s, const void *message,
 		return mgr_resv_access(session, reply, reply_size);
 	}
 	return -EINVAL;
+}
+
+/* Memory may have to be written to this drive before there is some. */
+static int mgr_request(struct smartio_session *s, const void *message,
+		       size_t size, void *reply, size_t *reply_size)
+{
+	unsigned int noio = memalloc_noio_save();
+	int ret = mgr_answer(s, message, size, reply, reply_size);
+
+	memalloc_noio_restore(noio);
+	return ret;
 }
 
 static int mgr_show(void *context, char *buf, size_t size)

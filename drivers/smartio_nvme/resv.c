@@ -172,7 +172,10 @@ static void notify_others(const struct resv_ns *ns,
 			notify(outcome, ns->registrants[i].host, type);
 }
 
-/* The order of the others stays; @holder follows its registrant. */
+/*
+ * The order of the others stays; @holder follows its registrant. If that is
+ * who goes, all registrants hold it, or nobody will.
+ */
 static void forget(struct resv_ns *ns, unsigned int index)
 {
 	memmove(&ns->registrants[index], &ns->registrants[index + 1],
@@ -180,6 +183,8 @@ static void forget(struct resv_ns *ns, unsigned int index)
 	ns->count--;
 	if (ns->holder > index)
 		ns->holder--;
+	else if (ns->holder == index)
+		ns->holder = 0;
 }
 
 static void release(struct resv_ns *ns)
@@ -219,7 +224,8 @@ static u16 do_register(struct resv_ns *ns, const u8 *host, int self,
 {
 	u16 status = 0;
 
-	switch (c->action) {
+	/* A key of 0 is none; the kernel's IOC_PR_REGISTER means it so. */
+	switch (c->action == REPLACE && !c->other_key ? UNREGISTER : c->action) {
 	case REGISTER:
 		if (!c->other_key)
 			return INVALID;
@@ -235,8 +241,6 @@ static u16 do_register(struct resv_ns *ns, const u8 *host, int self,
 		status = unregister(ns, self, outcome);
 		break;
 	default:
-		if (!c->other_key)
-			return INVALID;
 		if (self >= 0 && (c->ignore_key ||
 				  ns->registrants[self].key == c->current_key))
 			ns->registrants[self].key = c->other_key;
@@ -262,6 +266,7 @@ static unsigned int drop(struct resv_ns *ns, const u8 *host, u64 key,
 			 bool every, bool taken, struct resv_outcome *outcome)
 {
 	unsigned int dropped = 0;
+	int holder = ns->holder;	/* those before it don't move */
 	int i;
 
 	for (i = ns->count - 1; i >= 0; i--) {
@@ -270,7 +275,7 @@ static unsigned int drop(struct resv_ns *ns, const u8 *host, u64 key,
 		if ((!every && r->key != key) ||
 		    !memcmp(r->host, host, RESV_HOST_BYTES))
 			continue;
-		notify(outcome, r->host, taken && resv_holds(ns, i) ?
+		notify(outcome, r->host, taken && (every || i == holder) ?
 		       RESV_NOTICE_PREEMPTED :
 		       RESV_NOTICE_REGISTRATION_PREEMPTED);
 		forget(ns, i);
@@ -519,6 +524,8 @@ size_t resv_unpack(const void *data, size_t size, struct resv_ns *ns)
 	ns->holder = le16_to_cpu(head.holder);
 	ns->count = le16_to_cpu(head.count);
 	ns->ptpl = true;
+	if (all_hold(ns->type))
+		ns->holder = 0;
 	if (ns->count > RESV_REGISTRANTS_MAX ||
 	    ns->type > RESV_EXCLUSIVE_ACCESS_ALL_REGS ||
 	    (ns->type && ns->holder >= ns->count) ||

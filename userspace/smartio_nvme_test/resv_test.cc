@@ -153,6 +153,26 @@ TEST_F(ResvTest, AllRegistrantsHoldIt) {
   EXPECT_EQ(ns.type, 0);
 }
 
+TEST_F(ResvTest, WhoAcquiredForAllGoesAndTheOthersHoldItStill) {
+  ASSERT_EQ(enroll(kA, 1, 3U << 30U), 0);
+  ASSERT_EQ(enroll(kB, 2), 0);
+  ASSERT_EQ(acquire(kB, 2, 5), 0);
+  ASSERT_EQ(unregister(kB, 2), 0);
+  EXPECT_EQ(ns.type, 5);
+  EXPECT_TRUE(resv_holds(&ns, 0));
+  std::vector<u8> bytes(resv_packed_size(&ns));
+  resv_pack(&ns, bytes.data());
+  resv_ns other{};
+  EXPECT_EQ(resv_unpack(bytes.data(), bytes.size(), &other), bytes.size());
+}
+
+TEST_F(ResvTest, ANewKeyOfZeroUnregisters) {
+  ASSERT_EQ(enroll(kA, 1), 0);
+  EXPECT_EQ(send(kA, nvme_cmd_resv_register, 2, 9, 0), kConflict);
+  EXPECT_EQ(send(kA, nvme_cmd_resv_register, 2, 1, 0), 0);
+  EXPECT_EQ(ns.count, 0);
+}
+
 TEST_F(ResvTest, PreemptWithoutAReservationOnlyUnregisters) {
   all_registered();
   EXPECT_EQ(preempt(kA, 1, 0, 1), kInvalid);
