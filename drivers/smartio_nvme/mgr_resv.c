@@ -8,11 +8,12 @@
  * way any more: so its sessions are ended, which deletes its queue pairs,
  * before the command that took it completes. It comes back, asks what it may
  * do (SNVME_ACCESS), and gives its commands back to be judged by that. Of what
- * a host may do more it is told by a note.
+ * a host may do more, or less by its own doing over another path, it is told by
+ * a note.
  *
- * A session that is to end, @stale, changes no reservation any more. So no two
- * can wait for each other's end: whoever waits was marked after those it waits
- * for, or never.
+ * A session that is to end, @stale, changes no reservation any more, and waits
+ * for nobody. So no two can wait for each other's end: whoever waits was marked
+ * after those it waits for, or never.
  *
  * Two locks: resv_change for who changes something, which may have to be
  * written to a file; resv_lock for what there is. Asking waits for no file.
@@ -257,7 +258,10 @@ static void mgr_resv_tell(struct mgr_session *session)
 		.note = cpu_to_le16(SNVME_NOTE_ACCESS),
 	};
 
-	/* If this fails its session ends, and it asks in the next one. */
+	/*
+	 * One that does not get it may do less than it could; or, if it may do
+	 * less than it thinks, is @behind, and ends when that matters.
+	 */
 	smartio_session_notify(session->s, &note, sizeof(note));
 }
 
@@ -347,12 +351,15 @@ free:
 /*
  * Until all sessions that were shut out are over, by this command or by one
  * before it whose sender may have given up: only then may anybody hear of it.
+ * Those that are marked while this one is not, seen at one moment: or two could
+ * wait for each other that a third has marked.
  */
 static int mgr_resv_settle(struct mgr_session *session)
 {
 	struct mgr *m = session->m;
 	unsigned int count = 0, room = 0;
 	struct mgr_session *other;
+	bool stale;
 	u64 *ids;
 
 	mutex_lock(&m->sessions_lock);
@@ -365,13 +372,15 @@ static int mgr_resv_settle(struct mgr_session *session)
 	if (!ids)
 		return -ENOMEM;
 	mutex_lock(&m->sessions_lock);
+	stale = session->stale;
 	list_for_each_entry(other, &m->sessions, entry)
 		if (other != session && other->stale && count < room)
 			ids[count++] = other->s->id;
 	mutex_unlock(&m->sessions_lock);
-	smartio_lent_end(session->s->lent, ids, count);
+	if (!stale)
+		smartio_lent_end(session->s->lent, ids, count);
 	kfree(ids);
-	return 0;
+	return stale ? -EAGAIN : 0;
 }
 
 /* A Host Identifier of 8 bytes has zeros behind it. */

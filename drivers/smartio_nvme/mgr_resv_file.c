@@ -152,11 +152,14 @@ static int mgr_resv_unpack_all(struct mgr *m, const void *data, size_t size)
 {
 	while (size) {
 		struct mgr_resv *resv = kvzalloc(sizeof(*resv), GFP_KERNEL);
-		size_t used = resv ? resv_unpack(data, size, &resv->ns) : 0;
+		size_t used;
 
+		if (!resv)
+			return -ENOMEM;
+		used = resv_unpack(data, size, &resv->ns);
 		if (!used) {
 			kvfree(resv);
-			return resv ? -EUCLEAN : -ENOMEM;
+			return -EUCLEAN;
 		}
 		list_add_tail(&resv->entry, &m->resv);
 		data += used;

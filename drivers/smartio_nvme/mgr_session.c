@@ -43,6 +43,11 @@ static void mgr_close(struct smartio_session *s)
 	struct mgr_session *session = s->context;
 	struct mgr *m = session->m;
 
+	/* nobody is there to hear of events */
+	mutex_lock(&m->sessions_lock);
+	session->attached = false;
+	mutex_unlock(&m->sessions_lock);
+
 	/* A reservation that shuts it out has to find and await it till then. */
 	mgr_pairs_revoke(session);
 

@@ -189,8 +189,9 @@ struct snvme_admin_reply {
  * enum snvme_note - first field of every notification
  * @SNVME_NOTE_EVENT: snvme_event_note: an asynchronous event (NVMe base 5.2.2)
  *	for this virtual controller, if it has a request for one out
- * @SNVME_NOTE_ACCESS: snvme_access_note: a host may do more than before: ask
- *	with SNVME_ACCESS. What it may do less of ends its session.
+ * @SNVME_NOTE_ACCESS: snvme_access_note: a host may do more than before, or
+ *	less by its own doing: ask with SNVME_ACCESS. What another host takes
+ *	from it ends its session.
  */
 enum snvme_note {
 	SNVME_NOTE_EVENT = 1,
