@@ -38,14 +38,11 @@ constexpr std::array kParameters = {
 };
 
 constexpr std::string_view kLongText =
-    "fence_smartio cuts a host off from the NVMe drives that hosts of a PCIe cluster lend to each other with smartio. "
-    "The "
-    "lender deletes the queues of that host on the drive and shuts its windows to it; only when nothing of it can "
-    "reach "
-    "the media any more does the action succeed. The host itself goes on running, with I/O errors. It runs on any host "
-    "that has a link to the lender, or on the lender. A host that was fenced comes back with the action on, which it "
-    "may "
-    "call itself after it was booted.";
+    "fence_smartio cuts a host off from the NVMe drives that hosts of a PCIe cluster lend to each other with "
+    "smartio. The lender deletes the queues of that host on the drive and shuts its windows to it; only when nothing "
+    "of it can reach the media any more does the action succeed. The host itself goes on running, with I/O errors. "
+    "It runs on any host that has a link to the lender, or on the lender. A host that was fenced comes back with the "
+    "action on, which it may call itself after it was booted.";
 
 Status failed(const std::function<void(const std::string&)>& log, const std::string& message) {
   log(message);

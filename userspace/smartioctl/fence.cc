@@ -39,16 +39,18 @@ Lending lending(const Sysfs& sysfs, const std::string& uuid) {
 }
 
 std::string advice(const std::string& verb, const std::string& host, const Lending& at, std::error_code error) {
+  if (::geteuid() != 0 && (error.value() == EACCES || error.value() == EPERM)) {
+    return fmt::format("can't {} {}: not permitted: run it as root", verb, host);
+  }
   switch (error.value()) {
     case EACCES:
-      if (::geteuid() != 0) return fmt::format("can't {} {}: not permitted: run it as root", verb, host);
       return fmt::format("can't {} {}: {} takes no orders from other hosts (remote_fence=0): run it there", verb, host,
                          at.name);
     case EBUSY:
       return fmt::format("can't {} {}: {} is busy with another order of this host, or {} comes back as fast: try again",
                          verb, host, at.name, host);
     case EPERM:
-      return fmt::format("can't {} {}: not permitted: run it as root", verb, host);
+      return fmt::format("can't {} {}: this host is fenced itself", verb, host);
     case EINVAL:
       return fmt::format("can't {} {}: a host can't do that to itself: run it on another host", verb, host);
     case ENOLINK:
