@@ -23,6 +23,7 @@ failures_on() {
 	losses_on "$1"
 	log_may "$1" 'block nvme[0-9]+n[0-9]+: no available path - failing I/O'
 	log_may "$1" '(Buffer )?I/O error'
+	log_may "$1" '(nvme_log_error|blk_print_req_error): [0-9]+ callbacks suppressed'
 }
 
 # at_once FUNCTION HOST…: for all these hosts at the same time; fails if one fails.
