@@ -415,10 +415,26 @@ static void fence_ask_no_more(struct smartio_link *link, void *arg)
 	}
 }
 
+/* Fenced here, by another host's order: it is as strict with itself. */
+static bool fence_readmits_self(void)
+{
+	bool in;
+
+	mutex_lock(&fence_lock);
+	in = !smartio_host_fenced(&smartio_self) ||
+	     (fence_readmits() &&
+	      smartio_host_rejoin(&smartio_self, smartio_incarnation));
+	if (in)
+		fence_offer_here();
+	mutex_unlock(&fence_lock);
+	return in;
+}
+
 /**
  * fence_rejoin() - ask to be let in wherever this host is fenced
  *
- * Others let in only a host that has begun anew: whose module was loaded since.
+ * Others let in only a host that has begun anew: whose module was loaded since,
+ * or has not used a device of theirs since it was.
  * It asks now, not later on: a refusal that comes later needs another wish.
  *
  * Context: process, may sleep.
@@ -442,8 +458,7 @@ int fence_rejoin(void)
 		msleep(FENCE_POLL_MS);
 	}
 	link_for_each(fence_ask_no_more, NULL);
-	/* by another host's order; this module is not new since then */
-	if (answers.refused || smartio_host_fenced(&smartio_self))
+	if (answers.refused || !fence_readmits_self())
 		ret = -EPERM;
 	else
 		ret = answers.up || lent ? 0 : -ENOLINK;

@@ -30,6 +30,7 @@ MODULE_PARM_DESC(host_id, "UUID of this host (default: the firmware's system UUI
  * @fences: how often that began; under smartio_hosts_lock
  * @incarnation: of its module, when it was last seen; under smartio_hosts_lock
  * @fenced_incarnation: that which was fenced; under smartio_hosts_lock
+ * @used: this incarnation had a session here; under smartio_hosts_lock
  * @dev: in class smartio_host
  */
 struct smartio_host {
@@ -40,6 +41,7 @@ struct smartio_host {
 	u32 fences;
 	u32 incarnation;
 	u32 fenced_incarnation;
+	bool used;
 	struct device *dev;
 };
 
@@ -179,9 +181,42 @@ bool smartio_host_mark(const uuid_t *uuid, bool fenced)
 }
 
 /**
+ * smartio_host_use() - a host is to have a session here
+ * @uuid: the host
+ *
+ * Context: any but interrupts.
+ * Return: whether it may: not if it is fenced.
+ */
+bool smartio_host_use(const uuid_t *uuid)
+{
+	struct smartio_host *host;
+	bool may = true;
+
+	spin_lock(&smartio_hosts_lock);
+	host = smartio_host_find(uuid);
+	if (host) {
+		may = !host->fenced;
+		host->used |= may;
+	}
+	spin_unlock(&smartio_hosts_lock);
+	return may;
+}
+
+static void smartio_host_renew(struct smartio_host *host, u32 incarnation)
+{
+	lockdep_assert_held(&smartio_hosts_lock);
+	if (host->incarnation != incarnation)
+		host->used = false;
+	host->incarnation = incarnation;
+}
+
+/**
  * smartio_host_pin() - a fenced host was this incarnation when it was fenced
  * @uuid: the host
  * @incarnation: of its module
+ *
+ * It asked to be let in at that moment; that wish doesn't count any more, and
+ * none that comes later.
  *
  * Context: any but interrupts.
  */
@@ -194,6 +229,7 @@ void smartio_host_pin(const uuid_t *uuid, u32 incarnation)
 	if (host) {
 		host->incarnation = incarnation;
 		host->fenced_incarnation = incarnation;
+		host->used = true;
 	}
 	spin_unlock(&smartio_hosts_lock);
 }
@@ -204,7 +240,9 @@ void smartio_host_pin(const uuid_t *uuid, u32 incarnation)
  * @incarnation: of its module
  *
  * It is, if it has begun anew since it was fenced: then nothing that it had in
- * mind before is there any more.
+ * mind before is there any more. Or if it has not used a device here since it
+ * began: a host that died is often fenced when it is back already, for its
+ * lender was away, or is itself.
  *
  * Context: any but interrupts.
  * Return: whether it is let in.
@@ -217,16 +255,17 @@ bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation)
 
 	spin_lock(&smartio_hosts_lock);
 	host = smartio_host_find(uuid);
-	if (host && host->fenced && host->fenced_incarnation != incarnation) {
+	if (host && host->fenced &&
+	    (host->fenced_incarnation != incarnation || !host->used)) {
 		host->fenced = false;
 		/* the next fence is of this one */
-		host->incarnation = incarnation;
+		smartio_host_renew(host, incarnation);
 		changed = true;
 		strscpy(name, host->name);
 	}
 	spin_unlock(&smartio_hosts_lock);
 	if (changed)
-		pr_info_ratelimited("host %s (%pUb) has begun anew: it is not fenced any more\n",
+		pr_info_ratelimited("host %s (%pUb) is not fenced any more, by its own wish\n",
 				    name, uuid);
 	return changed;
 }
@@ -425,7 +464,7 @@ static int smartio_host_add(const uuid_t *uuid, const char *name,
 	host = smartio_host_find(uuid);
 	if (host) {
 		strscpy(host->name, name);
-		host->incarnation = incarnation;
+		smartio_host_renew(host, incarnation);
 	}
 	full = smartio_hosts_known >= SMARTIO_HOSTS_MAX;
 	spin_unlock(&smartio_hosts_lock);

@@ -52,6 +52,7 @@ bool smartio_host_fenced(const uuid_t *uuid);
 u32 smartio_host_fences(const uuid_t *uuid);
 int smartio_host_named(const char *text, uuid_t *uuid, char *name);
 bool smartio_host_mark(const uuid_t *uuid, bool fenced);
+bool smartio_host_use(const uuid_t *uuid);
 void smartio_host_pin(const uuid_t *uuid, u32 incarnation);
 bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation);
 int smartio_host_seen(const uuid_t *uuid, const char *name, u32 incarnation);

@@ -375,7 +375,7 @@ int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
 	mutex_lock(&lent->lock);
 	if (lent->gone)
 		ret = -ENODEV;
-	else if (smartio_host_fenced(&new->s.host))
+	else if (!smartio_host_use(&new->s.host))
 		ret = -EACCES;	/* also while it is suspended: it has to know */
 	else if (lent->suspended)
 		ret = -EAGAIN;
