@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What smartio-gfs2 and smartio-ocfs2 have in common: a corosync membership, and dlm_controld, which fences with
+# fence_smartio. On machines with systemd its units run the daemons; elsewhere they are started here.
+
+die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
+wait_for() { # SECONDS WHAT COMMAND…
+	local end=$((SECONDS + $1)) what=$2; shift 2
+	until "$@" > /dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || die "waited in vain for $what"
+		sleep 0.1
+	done
+}
+with_systemd() { [ -d /run/systemd/system ]; }
+
+# read_hosts NAME[=ADDRESS]…: names and addresses, in the order of their node ids.
+read_hosts() {
+	local word
+	names=() addresses=()
+	for word in "$@"; do
+		names+=("${word%%=*}")
+		case $word in
+		*=*) addresses+=("${word#*=}") ;;
+		*) addresses+=("$(getent ahostsv4 "$word" | awk 'NR == 1 { print $1 }')") ;;
+		esac
+		[ -n "${addresses[-1]}" ] || die "$word has no address: say $word=ADDRESS"
+	done
+	[ ${#names[@]} -ge 2 ] || die "name all hosts of the cluster, two or more, alike on each of them"
+}
+own_id() {
+	local n
+	for n in "${!names[@]}"; do [ "${names[n]}" != "$(uname -n)" ] || { echo $((n + 1)); return; }; done
+	die "this host, $(uname -n), is not among: ${names[*]}"
+}
+
+# write_membership CLUSTER TOKEN_MS: /etc/corosync/corosync.conf and /etc/dlm/dlm.conf, the same on all hosts.
+write_membership() {
+	local n agent
+	agent=$(command -v fence_smartio) || die "fence_smartio is not installed"
+	own_id > /dev/null
+	mkdir -p /etc/corosync /etc/dlm /var/log/corosync /var/lib/corosync /var/log/dlm_controld
+	{
+		printf 'totem {\n\tversion: 2\n\tcluster_name: %s\n\ttransport: udpu\n\ttoken: %d\n\ttoken_coefficient: 0\n' "$1" "$2"
+		printf '\tconsensus: %d\n\tjoin: 50\n\tinterface {\n\t\tlinknumber: 0\n\t}\n}\n' $(($2 * 6 / 5))
+		printf 'quorum {\n\tprovider: corosync_votequorum\n\texpected_votes: %d\n' ${#names[@]}
+		[ ${#names[@]} != 2 ] || printf '\ttwo_node: 1\n\twait_for_all: 0\n'
+		printf '}\nnodelist {\n'
+		for n in "${!names[@]}"; do
+			printf '\tnode {\n\t\tring0_addr: %s\n\t\tname: %s\n\t\tnodeid: %d\n\t}\n' "${addresses[n]}" "${names[n]}" $((n + 1))
+		done
+		printf '}\nlogging {\n\tto_syslog: yes\n\tto_stderr: no\n\tto_logfile: yes\n\tlogfile: /var/log/corosync/corosync.log\n\ttimestamp: hires\n}\n'
+	} > /etc/corosync/corosync.conf
+	{
+		printf 'enable_fencing=1\nenable_startup_fencing=0\nenable_quorum_fencing=1\nenable_quorum_lockspace=1\npost_join_delay=1\n'
+		printf 'device smartio %s\n' "$agent"
+		for n in "${!names[@]}"; do printf 'connect smartio node=%d port=%s\n' $((n + 1)) "${names[n]}"; done
+		printf 'unfence smartio\n'
+	} > /etc/dlm/dlm.conf
+}
+
+# What mkfs must not overwrite unasked; whether another host has it mounted, nobody here knows.
+refuse_filled() {
+	local type
+	type=$(blkid -p -o value -s TYPE -s PTTYPE "$1") || return 0
+	[ -n "$force" ] || die "there is $type on $1 already: mkfs -f makes a new file system there"
+}
+
+quorate() { corosync-quorumtool -s | grep -q '^Quorate: *Yes'; }
+# Answering is not enough: who mounts before dlm_controld has told the kernel its own address gets ENOTCONN.
+dlm_ready() { dlm_tool status | grep -q 'quorate 1' && [ -n "$(ls /sys/kernel/config/dlm/cluster/comms 2> /dev/null)" ] && dlm_own_address; }
+dlm_own_address() { [ -d "/sys/kernel/config/dlm/cluster/comms/$(corosync-quorumtool -s | awk '/^Node ID:/ { print $3 }')" ]; }
+
+# Fenced or not: dlm_controld will have it let in.
+lender_knows_us() {
+	local status=0
+	fence_smartio -o status -n "$(uname -n)" || status=$?
+	[ $status = 0 ] || [ $status = 2 ]
+}
+
+start_membership() {
+	local device
+	[ -e /etc/corosync/corosync.conf ] || die "$(basename "$0") configure comes first"
+	[ -d /sys/class/smartio_host ] || modprobe ntb_smartio
+	wait_for 300 "a lender that can be asked to let this host in (fence_smartio -o status -n $(uname -n))" lender_knows_us
+	modprobe dlm
+	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+	if with_systemd; then
+		systemctl start corosync dlm
+	else
+		mkdir -p /run/dlm_controld /dev/misc
+		for device in dlm-control dlm-monitor dlm_plock; do	# udev's job
+			[ -e /dev/misc/$device ] || ln -s ../$device /dev/misc/$device
+		done
+		pidof corosync > /dev/null || corosync
+		wait_for 60 "a quorum of the cluster" quorate
+		pidof dlm_controld > /dev/null || dlm_controld
+	fi
+	wait_for 60 "a quorum of the cluster" quorate
+	wait_for 60 "dlm_controld" dlm_ready
+	# Not before: a host that has used the drive since it was booted, and is fenced only then, for it died while its lender
+	# was away, can't let itself in.
+	modprobe smartio_nvme
+}
+# A daemon's own process is the oldest of its name; dlm_controld has a helper.
+stop_one() {
+	local pids
+	pids=$(pidof "$1") || return 0
+	"${@:2}" "${pids##* }"
+	wait_for 30 "$1 to end" not_running "$1"
+}
+not_running() { ! pidof "$1"; }
+# In this order: a host whose dlm_controld goes after corosync is fenced.
+stop_membership() {
+	if with_systemd; then
+		systemctl stop dlm corosync
+	else
+		stop_one dlm_controld kill
+		! pidof corosync > /dev/null || corosync-cfgtool -H > /dev/null
+		wait_for 30 "corosync to end" not_running corosync
+	fi
+}
