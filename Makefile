@@ -59,7 +59,7 @@ modules: $(for_modules) ## the kernel modules, in build/modules (W=1 and C=1 as 
 
 guest-overlay: modules ## what hosts get on top of the guest image: the modules, smartioctl, fence_smartio and programs of tests
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio pr_ioctl
+	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio pr_ioctl fs_worker fs_log
 	@$(tree) scripts/guest-overlay
 
 check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters
@@ -71,8 +71,8 @@ check-unit: ready ## the unit tests under ASan and UBSan
 check-tsan: ready ## the unit tests under TSan
 	@$(tree) scripts/check tsan
 
-check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, ten minutes for each fuzzer, a minute for each hostile peer
-	@SMARTIO_LONG=1 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FUZZ_S=600 HOSTILE_S=60 $(tree) scripts/check
+check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 100 partitions, ten minutes for each fuzzer, a minute for each hostile peer
+	@SMARTIO_LONG=1 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 $(tree) scripts/check
 
 check-debug: ## the drivers' tests on a kernel with KASAN, lockdep, kmemleak (built the first time)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --debug-kernel
