@@ -11,6 +11,8 @@ set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/shar
   share/lender-reboot)
 # They take two borrowers, the hostile ones with IOMMUs.
 set(HOSTILE share/fence-agent share/hostile share/hostile-link share/unmapped-page)
+set(GFS2 clusterfs/gfs2-workload clusterfs/gfs2-killed-host clusterfs/gfs2-partition clusterfs/gfs2-lender-reboot clusterfs/gfs2-power-cut)
+string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
   smartio_nvme/client-timeouts)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
@@ -49,7 +51,9 @@ on_cluster(1 manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile sma
 on_cluster(1 dual pair-dual ntb/two-links ${SMARTIOCTL})
 on_cluster(2 star star ${P2P} ${P2P_LONG} cluster/tool cluster/side-by-side cluster/instructions)
 on_cluster(1 few star-few share/quota)
+on_cluster(1 gfs2 star ${GFS2})
+on_cluster(2 ocfs2 star ${OCFS2})
 
 # The command that README.md begins with.
 add_test(NAME demo COMMAND ${TOP}/scripts/demo)
-set_tests_properties(demo PROPERTIES ENVIRONMENT CLUSTER=check-demo DEPENDS few/down TIMEOUT 600)
+set_tests_properties(demo PROPERTIES ENVIRONMENT CLUSTER=check-demo DEPENDS gfs2/down TIMEOUT 600)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2016
+# A host loses the network, keeps its PCIe link, and goes on writing: to a file, and to the disk behind the file system's
+# back, where another file of it lies. It is fenced by the others, and from then on nothing that it writes reaches the drive. The
+# others go on, with all that it had fsynced. PARTITION_ROUNDS times (1), another borrower each time.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+rounds=${PARTITION_ROUNDS:-1}
+
+media() { sh_on lender 'dd if=/run/shared bs=4096 skip="$1" count=1 iflag=direct status=none | tr -d " "' "$block"; }
+# start_intruder HOST: numbers written to its own file's place on the disk, directly.
+start_intruder() {
+	block=$(sh_on "$1" 'rm -rf /run/intruder
+		dd if=/dev/zero of="$1" bs=4096 count=1 conv=fsync status=none
+		block=$(filefrag -v "$1" | awk -F "[. :]+" "\$2 == 0 { print \$5 }")
+		setsid fs_log overwrite "$(readlink -f /run/shared)" $block /run/intruder > /run/intruder.out 2>&1 &
+		echo $block' "$folder/own.$1.$round")
+	until_true 60 "$1 to write to the disk" on "$1" test -s /run/intruder/done
+}
+# intruder_tries HOST: when it has failed often, how many writes and how many lines of its log were acknowledged. In one go:
+# O2CB resets a host whose heartbeat can't be written for some seconds.
+intruder_tries() {
+	sh_on "$1" 'for ((i = 0; i < 600; i++)); do
+			if [ -s /run/intruder/failed ] && [ $(($(cat /run/intruder/failed) - $(cat /run/intruder/done))) -ge 50 ]; then
+				echo $(cat /run/intruder/done) $(cat /run/log/done)
+				exit 0
+			fi
+			sleep 0.05
+		done
+		exit 1'
+}
+
+for host in "${borrowers[@]}"; do boots "$host"; done
+losses_on lender
+fs_log
+fs_up
+for ((round = 1; round <= rounds; round++)); do
+	victim=${borrowers[round % ${#borrowers[@]}]}
+	others=(); for host in "${all[@]}"; do [ "$host" = "$victim" ] || others+=("$host"); done
+	for host in "${all[@]}"; do start_log "$host"; done
+	start_intruder "$victim"
+	fabric lan "$victim" down > /dev/null
+	begin=$(date +%s%N)
+	until_true 60 "$victim to be fenced" fenced "$victim"
+	say "round $round: $victim fenced $((($(date +%s%N) - begin) / 1000000)) ms after it lost the network"
+	seen=$(media)
+	tried=$(intruder_tries "$victim") || fail "$victim did not try to write fifty times more"
+	read -r acknowledged lines <<< "$tried"
+	[ "$seen" -ge "$acknowledged" ] || fail "the block on the drive: expected $acknowledged, which was acknowledged, or more, saw $seen"
+	recovered "$victim" "$lines" "${others[@]}"
+	expect "the block on the drive, when $victim had tried to write more" "$seen" "$(media)"
+	for host in "${others[@]}"; do
+		log_goes_on "$host"
+		stop_log "$host"
+		say "the longest pause on $host: $(log_pause "$host") ms"
+	done
+	expect "the block on the drive, at the end" "$seen" "$(media)"
+	cluster kill "$victim" > /dev/null
+	fabric lan "$victim" up > /dev/null
+	boot_again "$victim"
+	check_log "$victim" "$victim" "$lines"
+done
+fs_down crashed
