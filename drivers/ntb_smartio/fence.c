@@ -2,7 +2,8 @@
 /*
  * Fencing. A fenced host is refused: its sessions are over, the windows of the
  * links to it are shut, and nothing of it reaches a device of this host. It is
- * let in again by order, or when it has begun anew and asks for it.
+ * let in again by order, or when it asks for it and has begun anew, or has not
+ * used anything here since it began.
  *
  * Orders come from this host's administrator, or from another host: a cluster
  * needs every survivor to be able to fence the victim at the lender. A lender
@@ -418,16 +419,15 @@ static void fence_ask_no_more(struct smartio_link *link, void *arg)
 /* Fenced here, by another host's order: it is as strict with itself. */
 static bool fence_readmits_self(void)
 {
-	bool in;
+	bool fenced;
 
 	mutex_lock(&fence_lock);
-	in = !smartio_host_fenced(&smartio_self) ||
-	     (fence_readmits() &&
-	      smartio_host_rejoin(&smartio_self, smartio_incarnation));
-	if (in)
+	if (fence_readmits() &&
+	    smartio_host_rejoin(&smartio_self, smartio_incarnation))
 		fence_offer_here();
+	fenced = smartio_host_fenced(&smartio_self);
 	mutex_unlock(&fence_lock);
-	return in;
+	return !fenced;
 }
 
 /**
