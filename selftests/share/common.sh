@@ -82,7 +82,10 @@ gone() { sh_on "$1" '! grep -qsx smartio /sys/class/nvme/*/transport'; }
 # The drive and the links as the topology has them: nothing goes wrong. A test that failed may leave more.
 settle() {
 	local link
-	for link in $(fabric link list | jq -r '.links[].name'); do fabric link "$link" up > /dev/null; done
+	for link in $(fabric link list | jq -r '.links[].name'); do
+		fabric link "$link" up > /dev/null
+		fabric link "$link" slow 0 > /dev/null
+	done
 	[ "$(fabric drive "$drive" status | jq .present)" = true ] || { fabric drive "$drive" insert > /dev/null; sh_on lender 'echo 1 > /sys/bus/pci/rescan'; }
 	fabric drive "$drive" resume > /dev/null
 	fast

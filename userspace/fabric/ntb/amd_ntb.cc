@@ -7,6 +7,7 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace smartio::ntb {
 
@@ -27,6 +28,12 @@ bool from_cpu(std::size_t size, Transaction transaction) { return size <= 8 && t
 Transaction onward(Transaction transaction) {
   transaction.hops++;
   return transaction;
+}
+
+/// Of a window: where it comes out, or how much of it is open.
+bool is_translation(std::uint64_t offset) {
+  const auto aligned = offset & ~7ULL;
+  return aligned == reg::BAR23LMT || aligned == reg::BAR45LMT || aligned == reg::BAR23XLAT || aligned == reg::BAR45XLAT;
 }
 
 std::optional<unsigned> window_of(unsigned bar) {
@@ -51,10 +58,7 @@ AmdNtb::Place AmdNtb::locate(std::uint64_t offset) {
     const bool of_secondary = offset >= reg::SPAD + 4 * (kScratchpads / 2);
     return {of_secondary == (side_ == Side::secondary) ? *this : *peer_, offset};
   }
-  const auto aligned = offset & ~7ULL;
-  const bool translation =
-      aligned == reg::BAR23LMT || aligned == reg::BAR45LMT || aligned == reg::BAR23XLAT || aligned == reg::BAR45XLAT;
-  return {peer_view != translation ? *peer_ : *this, offset};
+  return {peer_view != is_translation(offset) ? *peer_ : *this, offset};
 }
 
 std::uint32_t AmdNtb::read_word(std::uint64_t offset, bool& crossed) {
@@ -70,6 +74,8 @@ std::uint32_t AmdNtb::read_word(std::uint64_t offset, bool& crossed) {
 void AmdNtb::read_registers(std::uint64_t offset, std::span<std::byte> data) {
   bool crossed = false;
   combining_.flush();
+  if (const auto pause = wire_.window_pause.load(); pause > pause.zero() && is_translation(locate(offset).offset))
+    std::this_thread::sleep_for(pause);
   {
     const std::scoped_lock lock(wire_.registers);
     for (std::size_t done = 0; done < data.size();) {

@@ -38,6 +38,9 @@ class Cable {
   void silent();
   /// Down now, and up after `duration`, without the caller waiting.
   void flap(std::chrono::nanoseconds duration);
+  /// Each load of a translation or a limit takes so long from now on, on both sides: what a driver does to its windows,
+  /// one after the other, has time to go wrong.
+  void slow_windows(std::chrono::nanoseconds pause) { wire_.window_pause = pause; }
 
   [[nodiscard]] LinkState state() const { return wire_.state.load(); }
   [[nodiscard]] bool is_up() const { return state() == LinkState::up; }

@@ -97,6 +97,15 @@ void add_commands(control::Commands& commands, std::vector<ControlledLink> contr
                    return json{{"up_in_ns", pause->count()}};
                  });
                });
+  commands.add("link NAME slow MS", "each load of a window's registers takes so long (or 5s, 200us); 0: no longer",
+               [links](Words words) -> Result<json> {
+                 const auto pause = parse_pause(words[3]);
+                 if (!pause) return std::unexpected(pause.error());
+                 return find(*links, words[1]).transform([&](const auto* link) {
+                   link->cable->slow_windows(*pause);
+                   return json{{"pause_ns", pause->count()}};
+                 });
+               });
   commands.add("ledger [LINK]", "what crossed the links: by direction, posted or not, and kind",
                [links](Words words) -> Result<json> {
                  if (words.size() == 2)

@@ -90,6 +90,19 @@ TEST_F(LinkCommands, Flap) {
   EXPECT_THAT(error("link ab.0 flap soon"), HasSubstr("'soon' is not a time such as"));
 }
 
+TEST_F(LinkCommands, SlowWindows) {
+  constexpr std::chrono::milliseconds kPause(30);
+  test::Driver driver(one.function(Side::primary));
+  EXPECT_EQ(commands.run("link ab.0 slow 30")["pause_ns"], 30'000'000);
+  const auto begin = std::chrono::steady_clock::now();
+  driver.read(reg::PEER_VIEW + reg::BAR23XLAT, 8);
+  driver.read(reg::PEER_VIEW + reg::BAR45LMT, 8);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 2 * kPause);
+  EXPECT_EQ(commands.run("link ab.0 slow 0")["pause_ns"], 0);
+  EXPECT_THAT(error("link ab.0 slow down"), HasSubstr("'down' is not a time such as"));
+  EXPECT_EQ(error("link ba slow 1"), "no such link; there are: ab.0, ab.1");
+}
+
 TEST_F(LinkCommands, NamesWhatThereIs) {
   EXPECT_EQ(error("link ba down"), "no such link; there are: ab.0, ab.1");
   EXPECT_EQ(error("link ba flap 1"), "no such link; there are: ab.0, ab.1");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 
@@ -22,6 +23,8 @@ struct Wire {
   std::mutex registers;
   /// Read without the lock by window accesses.
   std::atomic<LinkState> state{LinkState::up};
+  /// How long each load of a translation or a limit takes besides.
+  std::atomic<std::chrono::nanoseconds> window_pause{};
   ledger::LinkLedger ledger;
 };
 
