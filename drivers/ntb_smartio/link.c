@@ -396,8 +396,9 @@ static bool link_cable(struct smartio_link *link)
  * this host itself ran: a host that was stopped must not blame the other.
  *
  * A heartbeat is proof of a cable. The driver is only asked when there is
- * none, or something happened: ntb_hw_amd reads a register of the other side
- * for it, a round trip for which a CPU stands still.
+ * none, or at an event: ntb_hw_amd reads a register of the other side for it, a
+ * round trip for which a CPU stands still. A cable that is back by now has lost
+ * what was posted while it was out, all the same.
  */
 static const char *link_trouble(struct smartio_link *link,
 				const struct link_spads *peer,
@@ -406,9 +407,8 @@ static const char *link_trouble(struct smartio_link *link,
 	union wire_count count = {
 		.word = READ_ONCE(link->boot->heartbeat.word),
 	};
-	bool event = xchg(&link->event, false);
 
-	if (event && !link_cable(link))
+	if (xchg(&link->cut, false))
 		return "no cable";
 	if (!peer->version)
 		return link_left;
@@ -444,7 +444,9 @@ static unsigned int link_step(struct smartio_link *link)
 	link->last_tick = now;
 	link_spads_read(link, &peer);
 	why = xchg(&link->restart, NULL);
-	if (link->state == LINK_UP) {
+	if (link->state != LINK_UP) {
+		WRITE_ONCE(link->cut, false);
+	} else {
 		if (!why)
 			why = link_trouble(link, &peer, elapsed_ms);
 		if (!why) {
@@ -482,7 +484,8 @@ static void link_event(void *context)
 {
 	struct smartio_link *link = context;
 
-	WRITE_ONCE(link->event, true);
+	if (!link_cable(link))
+		WRITE_ONCE(link->cut, true);
 	if (!READ_ONCE(link->removed))
 		mod_delayed_work(link->wq, &link->tick, 0);
 }

@@ -99,7 +99,7 @@ struct link_counters {
  * @peer_doorbell: doorbell of the other side
  * @heartbeat: last own count
  * @peer_heartbeat: last seen of the other side
- * @event: the driver said that something happened to the link
+ * @cut: the cable was out since the link came up
  * @silent_ms: time that this host ran without seeing a new one
  * @last_tick: when
  * @window_lock: protects the windows' registers, @own, @open
@@ -167,7 +167,7 @@ struct smartio_link {
 	unsigned int peer_doorbell;
 	u32 heartbeat;
 	u32 peer_heartbeat;
-	bool event;
+	bool cut;
 	unsigned int silent_ms;
 	ktime_t last_tick;
 

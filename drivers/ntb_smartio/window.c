@@ -177,15 +177,27 @@ int link_windows_open(struct smartio_link *link)
 	return ret;
 }
 
+static u64 link_window_base(struct smartio_link *link, unsigned int mw)
+{
+	int i;
+
+	for (i = 0; i < WIRE_APERTURES; i++)
+		if (link->own[i].size && link->own[i].mw == mw)
+			return link->own[i].base;
+	return 0;
+}
+
 /*
- * First the limit alone, which no access can slip through; then, for a bridge
- * that takes a limit of 0 for none, away from base 0, which is where a flat
- * window leads to. Drivers read both back, which pushes out whatever was posted
- * through the window before.
+ * First the limit alone, which no access can slip through: drivers set the base
+ * before it, so that has to stay as it is, or what comes meanwhile lands
+ * elsewhere. Then, for a bridge that takes a limit of 0 for none, away from
+ * there. Drivers read both back, which pushes out whatever was posted through
+ * the window before.
  */
 static int link_window_shut(struct smartio_link *link, unsigned int mw)
 {
-	int ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw, 0, 0);
+	int ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
+				   link_window_base(link, mw), 0);
 
 	if (!ret)
 		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
@@ -203,16 +215,20 @@ static int link_window_shut(struct smartio_link *link, unsigned int mw)
  * link_windows_close() - nothing of the other side lands any more
  * @link: the link; under window_lock
  *
+ * Registers of devices first, memory (window 0) last: a doorbell that still got
+ * through after memory was shut would make a device run whatever an earlier
+ * command left there.
+ *
  * Context: process.
  */
 void link_windows_close(struct smartio_link *link)
 {
-	unsigned int mw;
+	unsigned int i;
 
 	lockdep_assert_held(&link->window_lock);
 	link->open = false;
-	for (mw = 0; mw < link->windows; mw++)
-		if (link_window_shut(link, mw))
+	for (i = 1; i <= link->windows; i++)
+		if (link_window_shut(link, i % link->windows))
 			return;
 }
 
