@@ -14,9 +14,15 @@ mount_one() { sh_on "$1" 'smartio-$1 mount "$(readlink -f /run/shared)" "$2"' "$
 umount_one() { sh_on "$1" '! mountpoint -q "$2" || smartio-$1 umount "$2"' "$fs" "$folder"; }
 stop_one() { sh_on "$1" '! [ -e /etc/corosync/corosync.conf ] || smartio-$1 stop; rm -f /etc/corosync/corosync.conf' "$fs"; }
 
+# What a test that failed may have left.
+stop_writers() {
+	fabric lan "$1" up > /dev/null
+	sh_on "$1" 'pkill -KILL "fs_log|fs_worker|fio" || true'
+}
 # A new file system, mounted on all hosts; whatever was before.
 fs_up() {
 	share_up
+	at_once stop_writers "${all[@]}"
 	at_once umount_one "${all[@]}"
 	at_once stop_one "${all[@]}"
 	at_once configure_one "${all[@]}"
@@ -45,7 +51,7 @@ fs_log() {
 		# OCFS2: its list of hosts, a word a line; what it says when hosts unmount at the same moment, or one is gone
 		log_may "$host" '\] (\( |[0-9]+ |\) [0-9]+ nodes)'
 		log_may "$host" '\([^)]*\):(dlm|o2net)_[a-z_]+:[0-9]+ ERROR'
-		log_may "$host" '\] (lockres: | +last used: | +on dirty list: | +inflight locks: | +refmap nodes: |\], inflight=| +(granted|converting|blocked) queue:)'
+		log_may "$host" '\] (lockres: | +last used: | +on dirty list: | +inflight locks: | +refmap nodes: |\], inflight=| +(granted|converting|blocked) queue:| +type=-?[0-9]+, conv=-?[0-9]+, node=)'
 		log_may "$host" 'JBD2: Ignoring recovery information on journal'
 		# io_uring asks not to wait, and tries again
 		log_may "$host" 'ocfs2_dio_end_io:[0-9]+ ERROR: Direct IO failed, bytes = -11'

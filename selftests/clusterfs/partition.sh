@@ -38,14 +38,24 @@ for ((round = 1; round <= rounds; round++)); do
 	others=(); for host in "${all[@]}"; do [ "$host" = "$victim" ] || others+=("$host"); done
 	for host in "${all[@]}"; do start_log "$host"; done
 	start_intruder "$victim"
+	before=$(log_count "$victim")
 	fabric lan "$victim" down > /dev/null
 	begin=$(date +%s%N)
 	until_true 60 "$victim to be fenced" fenced "$victim"
 	say "round $round: $victim fenced $((($(date +%s%N) - begin) / 1000000)) ms after it lost the network"
 	seen=$(media)
-	tried=$(intruder_tries "$victim") || fail "$victim did not try to write fifty times more"
-	read -r acknowledged lines <<< "$tried"
+	if tried=$(intruder_tries "$victim"); then
+		read -r acknowledged lines <<< "$tried"
+	elif [ "$fs" = ocfs2 ]; then
+		say "$victim reset itself before it was asked what was acknowledged: what was so before counts"
+		acknowledged=0 lines=$before
+	else
+		fail "$victim did not try to write fifty times more"
+	fi
 	[ "$seen" -ge "$acknowledged" ] || fail "the block on the drive: expected $acknowledged, which was acknowledged, or more, saw $seen"
+	# GFS2's fsync does not say that its log could not be written (docs/cluster-filesystems.md): the host believes in one
+	# line more than left it.
+	[ "$fs" != gfs2 ] || lines=$((lines - 1))
 	recovered "$victim" "$lines" "${others[@]}"
 	expect "the block on the drive, when $victim had tried to write more" "$seen" "$(media)"
 	for host in "${others[@]}"; do

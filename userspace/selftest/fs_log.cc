@@ -9,6 +9,7 @@
 // not.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -110,7 +111,9 @@ int check_lines(const std::filesystem::path& path, unsigned lines) {
     if (got < 0) throw std::system_error(errno, std::generic_category(), "read " + path.string());
     seen.resize(static_cast<std::size_t>(got));
     if (seen != expected) {
-      fmt::print(stderr, "fs_log: {}, line {} of {}: saw '{}'\n", path.string(), number, lines, seen);
+      fmt::print(stderr, "fs_log: {}, line {} of {}: saw {} in a file of {} bytes\n", path.string(), number, lines,
+                 seen.empty() ? "nothing" : fmt::format("{:02x}", fmt::join(seen, " ")),
+                 std::filesystem::file_size(path));
       return 1;
     }
   }
