@@ -28,6 +28,17 @@ std::uint64_t until_border(BusAddress address, std::uint64_t length) {
   return length;
 }
 
+/// Whether eight bytes in a row are, which is what a load gives that nobody answers.
+bool has_all_ones(std::span<const std::byte> data) {
+  constexpr std::size_t kLoad = 8;
+  std::size_t run = 0;
+  for (const auto byte : data) {
+    run = byte == std::byte{0xff} ? run + 1 : 0;
+    if (run >= std::min(kLoad, data.size())) return true;
+  }
+  return false;
+}
+
 /// What an access of several pieces came to: nowhere if any piece did, else what the first one was.
 struct Sum {
   std::optional<Outcome> total;
@@ -213,7 +224,10 @@ Outcome Endpoint::read_elsewhere(BusAddress address, std::span<std::byte> data, 
     length = host_.find_bar(address, length).length;
   }
   if (transaction.may_wait) {
-    if (const auto qemu = link(); qemu && qemu->read(address, data.first(length))) {
+    const auto before = host_.loads_nowhere();
+    // All ones may be what a BAR of this host had for QEMU, which calls that success: then the read failed.
+    if (const auto qemu = link(); qemu && qemu->read(address, data.first(length)) &&
+                                  (host_.loads_nowhere() == before || !has_all_ones(data.first(length)))) {
       counters_.add(Count::dma_reads_qemu);
       return {Delivery::qemu, transaction.kind};
     }
@@ -359,7 +373,11 @@ void Endpoint::device_reset() {
 
 void Endpoint::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data) {
   counters_.add(Count::register_reads);
-  if (!present()) return std::ranges::fill(data, std::byte{0xff}), void();
+  if (!present()) {
+    std::ranges::fill(data, std::byte{0xff});
+    host_.load_led_nowhere();
+    return;
+  }
   const FunctionDescription& d = description();
   // QEMU leaves the Pending Bit Array to us, since only we know what is pending.
   if (d.msix_vectors > 0 && bar == d.msix_bar && offset - d.msix_pba_offset < vectors_.pending_bytes()) {
@@ -367,7 +385,7 @@ void Endpoint::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte>
   }
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), kMaxPeerRead));
-    function_.bar_read(bar, offset, piece, {});
+    if (function_.bar_read(bar, offset, piece, {}).delivery == Delivery::nowhere) host_.load_led_nowhere();
     offset += piece.size();
     data = data.subspan(piece.size());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -48,6 +49,10 @@ class Host {
   };
   [[nodiscard]] BarHit find_bar(BusAddress address, std::uint64_t length) const;
 
+  /// How many loads of this host's QEMU from BARs of it led nowhere: QEMU can't pass that on (Endpoint::read).
+  [[nodiscard]] std::uint64_t loads_nowhere() const { return loads_nowhere_.load(std::memory_order_acquire); }
+  void load_led_nowhere() { loads_nowhere_.fetch_add(1, std::memory_order_acq_rel); }
+
   /// Tells which BARs of `endpoint` answer now; replaces what it told before.
   void decode(Endpoint& endpoint, std::span<const ConfigSpace::DecodedBar> bars);
 
@@ -63,6 +68,7 @@ class Host {
   bool iommu_;
   MemoryFiles& files_;
   MemoryTags tags_;
+  std::atomic<std::uint64_t> loads_nowhere_{0};
   mutable WriterFirstLock lock_;                      // protects windows_
   std::vector<Window> windows_;                       // by first address
   std::vector<std::unique_ptr<Endpoint>> endpoints_;  // last: an endpoint that goes takes its windows out

@@ -32,9 +32,11 @@ class FakeLink : public GuestLink {
     if (!alive) return false;
     std::ranges::fill(data, static_cast<std::byte>(address.value));
     reads.emplace_back(address.value, data.size());
+    if (in_bar) in_bar(data);
     return true;
   }
   bool alive = true;
+  std::function<void(std::span<std::byte>)> in_bar;  ///< where the address leads to, if not to memory
   std::vector<std::pair<std::uint64_t, std::size_t>> writes;
   std::vector<std::pair<std::uint64_t, std::size_t>> reads;
 };
@@ -159,6 +161,16 @@ TEST_F(RoutingWithIommu, BarsAreReachedThroughQemuOnly) {
   EXPECT_EQ(write(kBarB, 1).delivery, Delivery::qemu);
   EXPECT_EQ(function_b_.writes(), 0U);
   EXPECT_EQ(read(kBarB), ~0ULL);
+}
+
+TEST_F(RoutingWithIommu, AReadThatQemuFindsNothingForFails) {
+  link_->in_bar = [this](std::span<std::byte> data) { b_.bar_read(2, 0x40, data); };
+  EXPECT_EQ(read(kWindowB + 0x40, {.may_wait = true}), ~0ULL);
+  EXPECT_EQ(read_outcome_.delivery, Delivery::nowhere) << "the window is shut, and QEMU reports success";
+  function_b_.open_window(a_, {0x1000});
+  ASSERT_EQ(write(0x1040, ~0ULL).delivery, Delivery::memory);
+  EXPECT_EQ(read(kWindowB + 0x40, {.may_wait = true}), ~0ULL);
+  EXPECT_EQ(read_outcome_.delivery, Delivery::qemu) << "all ones that are really there";
 }
 
 TEST_F(RoutingWithIommu, ScatteredPagesOfOneAccessAreFoundOneByOne) {
