@@ -24,21 +24,17 @@
 #include <utility>
 
 #include "common/unique_fd.h"
+#include "selftest/file.h"
 
 namespace {
 
+using smartio::open_file;
 using smartio::UniqueFd;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kNumberBytes = 12;  // of a number in STATE: in place, so that a reader sees the old or the new
 
 std::string line_of(unsigned number) { return fmt::format("line {:07}\n", number); }
-
-UniqueFd open_file(const std::filesystem::path& path, int flags) {
-  UniqueFd file(::open(path.c_str(), flags | O_CLOEXEC, 0644));
-  if (file.get() < 0) throw std::system_error(errno, std::generic_category(), "open " + path.string());
-  return file;
-}
 
 void put_number(const UniqueFd& file, long long number) {
   const std::string text = fmt::format("{:>{}}\n", number, kNumberBytes - 1);

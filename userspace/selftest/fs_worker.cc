@@ -24,9 +24,11 @@
 #include <vector>
 
 #include "common/unique_fd.h"
+#include "selftest/file.h"
 
 namespace {
 
+using smartio::open_file;
 using smartio::UniqueFd;
 
 constexpr std::size_t kFileBytes = 3 * 4096 + 100;  // of a file that is made anew each round
@@ -51,10 +53,6 @@ template <typename T>
 T checked(T result, const std::string& what) {
   if (result < 0) throw std::system_error(errno, std::generic_category(), what);
   return result;
-}
-
-UniqueFd open_file(const std::filesystem::path& path, int flags) {
-  return UniqueFd(checked(::open(path.c_str(), flags | O_CLOEXEC, 0644), "open " + path.string()));
 }
 
 /// The bytes of host's round: no two have the same in one place.
