@@ -47,6 +47,7 @@ for ((round = 1; round <= rounds; round++)); do
 	if tried=$(intruder_tries "$victim"); then
 		read -r acknowledged lines <<< "$tried"
 	elif [ "$fs" = ocfs2 ]; then
+		until_true 60 "$victim, which did not try to write fifty times more, to have reset itself" on "$victim" test ! -e /run/intruder
 		say "$victim reset itself before it was asked what was acknowledged: what was so before counts"
 		acknowledged=0 lines=$before
 	else
