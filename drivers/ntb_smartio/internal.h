@@ -78,8 +78,8 @@ extern struct workqueue_struct *smartio_end_wq;
 
 /**
  * struct smartio_way_ops - how a way reaches the lender
- * @open: begin a session; give its id, and the offset from a dma_addr_t to a
- *	device address. Under way->session_lock.
+ * @open: begin a session; give its id, its era, and the offset from a
+ *	dma_addr_t to a device address. Under way->session_lock.
  * @close: end session @id; returns when it is over. Under way->session_lock.
  * @revoke: see smartio_revoke()
  * @link_up: whether the lender can be reached now
@@ -91,7 +91,8 @@ extern struct workqueue_struct *smartio_end_wq;
  * @release: the last reference to the way is gone
  */
 struct smartio_way_ops {
-	int (*open)(struct smartio_way *way, u64 *id, u64 *dma_offset);
+	int (*open)(struct smartio_way *way, u64 *id, u64 *dma_offset,
+		    struct smartio_era *era);
 	void (*close)(struct smartio_way *way, u64 id);
 	int (*revoke)(struct smartio_way *way, u64 id);
 	bool (*link_up)(struct smartio_way *way);
@@ -134,9 +135,6 @@ struct smartio_way_ops {
  * @work: delivers them
  * @wq: ordered, runs @work
  * @lent: local way: the device
- * @opened: local way: there was a session, and @fences is of the last one;
- *	under @session_lock
- * @fences: local way: how often this host had been fenced then
  * @private: remote way: its remote
  */
 struct smartio_way {
@@ -154,8 +152,6 @@ struct smartio_way {
 	struct work_struct work;
 	struct workqueue_struct *wq;
 	struct smartio_lent *lent;
-	bool opened;
-	u32 fences;
 	void *private;
 };
 

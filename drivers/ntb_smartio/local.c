@@ -109,7 +109,8 @@ static const struct lend_session_ops local_session_ops = {
 
 /* ---- the borrower's side ---- */
 
-static int local_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
+static int local_open(struct smartio_way *way, u64 *id, u64 *dma_offset,
+		      struct smartio_era *era)
 {
 	struct lend_borrower who = {
 		.ops = &local_session_ops,
@@ -118,22 +119,14 @@ static int local_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
 		.link_name = way->sdev.link_name,
 		.way = way,
 	};
-	u32 fences = smartio_host_fences(&smartio_self);
 	struct lend_session *session;
 	int ret = lend_open(way->lent, &who, &session);
 
-	/* As over a link: fenced and let in again before it noticed. */
-	if (!ret && way->opened && way->fences != fences) {
-		lend_end(session, LEND_END_CLOSED);
-		lend_session_put(session);
-		ret = -EACCES;
-	}
-	if (!ret || ret == -EACCES) {
-		way->opened = !ret;
-		way->fences = fences;
-	}
 	if (ret)
 		return ret;
+	/* one that comes in between counts, and ends the session */
+	era->lender = smartio_incarnation;
+	era->fences = smartio_host_fences(&smartio_self);
 	*id = session->s.id;
 	*dma_offset = 0;
 	lend_session_put(session);

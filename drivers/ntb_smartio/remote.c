@@ -29,9 +29,6 @@
  * @device: how the lender calls the device; under link->ways_lock
  * @incarnation: of the lender that named it; under link->ways_lock
  * @named: it has been named since the link is up; under link->ways_lock
- * @opened: there was a session, and the next two are of the last one
- * @fences: how often this host had been fenced then
- * @fences_of: by which incarnation of the lender
  */
 struct remote {
 	struct list_head entry;
@@ -40,9 +37,6 @@ struct remote {
 	u32 device;
 	u32 incarnation;
 	bool named;
-	bool opened;
-	u32 fences;
-	u32 fences_of;
 };
 
 /* ---- the way's operations ---- */
@@ -98,7 +92,8 @@ static bool remote_link_up(struct smartio_way *way)
 	return READ_ONCE(remote->link->state) == LINK_UP;
 }
 
-static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
+static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset,
+		       struct smartio_era *era)
 {
 	struct remote *remote = way->private;
 	u32 incarnation = READ_ONCE(remote->link->peer_incarnation);
@@ -117,29 +112,15 @@ static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset)
 	else
 		ret = remote_link_up(way) ? -ENODEV : -ENOLINK;
 	/* the link is refused then: the lender has ended all sessions */
-	if (ret == -ENOLINK && READ_ONCE(remote->link->fenced)) {
-		remote->opened = false;	/* it is told now */
+	if (ret == -ENOLINK && READ_ONCE(remote->link->fenced))
 		return -EACCES;
-	}
 	if (ret)
 		return ret;
 	session = le64_to_cpu(opened.session);
 	if (!session)
 		return -EPROTO;
-	/*
-	 * Fenced since its last session, and let in again before it noticed:
-	 * it is told now, and what it had under way fails, for others have
-	 * gone on without it.
-	 */
-	ret = remote->opened && remote->fences_of == incarnation &&
-	      remote->fences != le32_to_cpu(opened.fences) ? -EACCES : 0;
-	remote->opened = true;
-	remote->fences_of = incarnation;
-	remote->fences = le32_to_cpu(opened.fences);
-	if (ret) {
-		remote_close(way, session);
-		return ret;
-	}
+	era->lender = incarnation;
+	era->fences = le32_to_cpu(opened.fences);
 	*id = session;
 	*dma_offset = le64_to_cpu(opened.dma_offset);
 	return 0;

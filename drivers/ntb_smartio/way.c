@@ -28,7 +28,9 @@ u64 smartio_way_session(struct smartio_way *way)
  * @sdev: the way
  *
  * It ends whatever session this host had on the device over this link before:
- * when this returns 0, the device touches nothing of that any more.
+ * when this returns 0, the device touches nothing of that any more. Whether
+ * this host was fenced since an earlier session, over any way to the device,
+ * sdev->era tells: smartio_fences_between().
  *
  * Context: process, may sleep for seconds; not from the driver's event().
  * Return: 0; -ENOLINK: the lender can't be reached; -EAGAIN: later, at
@@ -38,6 +40,7 @@ u64 smartio_way_session(struct smartio_way *way)
 int smartio_open(struct smartio_device *sdev)
 {
 	struct smartio_way *way = to_way(sdev);
+	struct smartio_era era = { };
 	u64 id = 0, offset = 0;
 	unsigned int losses;
 	int ret;
@@ -48,13 +51,14 @@ int smartio_open(struct smartio_device *sdev)
 	way->session = 0;
 	losses = way->losses;
 	spin_unlock(&way->lock);
-	ret = way->ops->open(way, &id, &offset);
+	ret = way->ops->open(way, &id, &offset, &era);
 	spin_lock(&way->lock);
 	/* the link may have gone after the answer came */
 	if (!ret && way->losses != losses)
 		ret = -ENOLINK;
 	if (!ret) {
 		sdev->dma_offset = offset;
+		sdev->era = era;
 		way->session = id;
 	}
 	spin_unlock(&way->lock);
@@ -123,22 +127,41 @@ EXPORT_SYMBOL_GPL(smartio_session_id);
 
 /**
  * smartio_revoke() - end a session of this host, over whichever way
- * @via: a way to the same lender that works; its own session isn't touched
+ * @via: a way to the same device, with a session open; that isn't touched
  * @session_id: of smartio_session_id(), for a session over any way
+ * @era: filled in: of the session of @via; NULL: not needed
  *
  * When this returns 0, the device touches nothing of that session any more;
  * but posted writes may be under way on the link it used, as long as that
- * one's window is open: see SMARTIO_LOST.
+ * one's window is open: see SMARTIO_LOST. And the era is that of now: whether
+ * what was under way may be done again, smartio_fences_between() tells. That
+ * @via has a session also says that the lender is in command of the device:
+ * what it knows nothing of is over.
  *
  * Context: process, may sleep for seconds; not from the driver's event().
- * Return: 0: it is over; -EACCES: it isn't this host's; -ENOLINK; -ETIMEDOUT.
+ * Return: 0: it is over; -EACCES: it isn't this host's; -ENOLINK: @via has no
+ * session, or lost it meanwhile; -ETIMEDOUT.
  */
-int smartio_revoke(struct smartio_device *via, u64 session_id)
+int smartio_revoke(struct smartio_device *via, u64 session_id,
+		   struct smartio_era *era)
 {
 	struct smartio_way *way = to_way(via);
+	int ret;
+	u64 id;
 
 	might_sleep();
-	return way->ops->revoke(way, session_id);
+	spin_lock(&way->lock);
+	id = way->session;
+	if (era)
+		*era = via->era;
+	spin_unlock(&way->lock);
+	if (!id)
+		return -ENOLINK;
+	ret = way->ops->revoke(way, session_id);
+	/* a fence ends it before it can be lifted again */
+	if (!ret && smartio_way_session(way) != id)
+		ret = -ENOLINK;
+	return ret;
 }
 EXPORT_SYMBOL_GPL(smartio_revoke);
 

@@ -57,6 +57,36 @@ enum smartio_event {
 };
 
 /**
+ * struct smartio_era - the time between two fences of this host
+ * @lender: incarnation of the lender
+ * @fences: how often that one had fenced this host
+ */
+struct smartio_era {
+	u32 lender;
+	u32 fences;
+};
+
+/**
+ * smartio_fences_between() - how often this host was fenced between two eras
+ * @then: an era
+ * @now: another one
+ *
+ * What this host had in mind before a fence must not be done any more, over
+ * whichever way: others have gone on without it. It may not have noticed: it
+ * was cut off, and let in again.
+ *
+ * Context: any.
+ * Return: the number, negative if @now is the older one; 0 also if the lender
+ * has begun anew in between: it knows of none.
+ */
+static inline int smartio_fences_between(const struct smartio_era *then,
+					 const struct smartio_era *now)
+{
+	return then->lender == now->lender ? (int)(now->fences - then->fences) :
+		0;
+}
+
+/**
  * struct smartio_device - one way to one lent device
  * @dev: on the bus "smartio"; named HOST-PCIADDRESS-LINK
  * @service: what the lender's half is called, e.g. "nvme"; drivers match on it
@@ -67,9 +97,10 @@ enum smartio_event {
  * @local: whether this is the lender's own way
  * @dma_offset: to be added to a dma_addr_t of smartio_dma_device() to get the
  *	device address; valid while a session is open
+ * @era: of the session; valid while one is open
  *
- * All but @dma_offset is constant. It goes away when the lender takes the
- * device back or the link's NTB is removed, not when the link is down.
+ * All but @dma_offset and @era is constant. It goes away when the lender takes
+ * the device back or the link's NTB is removed, not when the link is down.
  */
 struct smartio_device {
 	struct device dev;
@@ -80,6 +111,7 @@ struct smartio_device {
 	char link_name[32];
 	bool local;
 	u64 dma_offset;
+	struct smartio_era era;
 };
 
 #define to_smartio_device(d) container_of_const(d, struct smartio_device, dev)
@@ -118,7 +150,8 @@ int smartio_open(struct smartio_device *sdev);
 void smartio_close(struct smartio_device *sdev);
 bool smartio_link_up(struct smartio_device *sdev);
 u64 smartio_session_id(struct smartio_device *sdev);
-int smartio_revoke(struct smartio_device *via, u64 session_id);
+int smartio_revoke(struct smartio_device *via, u64 session_id,
+		   struct smartio_era *era);
 int smartio_call(struct smartio_device *sdev, const void *request, size_t size,
 		 void *reply, size_t *reply_size, unsigned int timeout_ms);
 
