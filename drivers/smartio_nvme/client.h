@@ -5,6 +5,7 @@
  *
  *   client_main.c	driver on the bus "smartio", module parameters
  *   client_path.c	what happens to a path: joins, losses, removal
+ *   client_drive.c	several ways to one drive
  *   client_join.c	bringing a path up, once or again
  *   client_ctrl.c	the nvme_ctrl: registers, events, what nvme-core calls
  *   client_admin.c	admin commands: relayed to the manager
@@ -14,10 +15,13 @@
  *   client_queue.c	queue pairs: memory, doorbells, completions
  *   client_dma.c	where the data of a request is
  *   client_io.c	what blk-mq calls
+ *   client_flush.c	flushes on a lost path
  *   client_stats.c	counters in sysfs
  *
- * Order of locks: path->lock before nothing; q->sq_lock and q->cq_lock before
- * nothing; client->lock before nothing. None of them is held while sleeping.
+ * Order of locks: snvme_clients_lock (client_drive.c), a mutex, before
+ * client->lock and path->lock; q->cq_lock before snvme_flush_lock
+ * (client_flush.c); path->lock, q->sq_lock, client->lock and snvme_flush_lock
+ * before nothing. None but the first is held while sleeping.
  */
 #ifndef _SMARTIO_NVME_CLIENT_H
 #define _SMARTIO_NVME_CLIENT_H
@@ -68,6 +72,7 @@ struct snvme_path;
 
 /**
  * struct snvme_client - this driver on one way to one device
+ * @entry: in the list of all (client_drive.c)
  * @sdev: the way
  * @wq: ordered: @join_work, losses of @path
  * @calls: what waits for the manager's answers
@@ -81,6 +86,7 @@ struct snvme_path;
  * @last_error: of attempts, said in the log already
  */
 struct snvme_client {
+	struct list_head entry;
 	struct smartio_device *sdev;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *calls;
@@ -217,6 +223,7 @@ enum snvme_loss {
 	SNVME_LOSS_LENDER,
 	SNVME_LOSS_TIMEOUT,
 	SNVME_LOSS_JOIN,
+	SNVME_LOSS_FENCED,
 	SNVME_LOSS_RESET,
 	SNVME_LOSS_REMOVED,
 };
@@ -228,6 +235,7 @@ enum snvme_stat {
 	SNVME_STAT_REAPED_LATE,
 	SNVME_STAT_CANCELLED,
 	SNVME_STAT_FAILED,
+	SNVME_STAT_FLUSHES_ELSEWHERE,
 	SNVME_STAT_TIMEOUTS,
 	SNVME_STAT_TIMEOUTS_HELD,
 	SNVME_STAT_TIMEOUTS_REAPED,
@@ -299,9 +307,17 @@ struct snvme_bounce {
  * @cc: register
  * @told: the loss is in the log and in the counters
  * @started: was up once: users may have seen it
+ * @era: when it began; it goes if this host was fenced since. In
+ *	client_drive.c, under its lock
+ * @session: that requests were sent in; 0: none, or it is over. On client->wq
  * @ended: after a loss: the session was ended, the link being up
+ * @fenced: this host was fenced: it fails what it holds, and goes
  * @expelled: it is we who delete it
+ * @leave_by: when @leaving: until then it waits for others, in jiffies
+ * @flushes: that another path does; in client_flush.c, under its lock
+ * @flushes_held: no more of them for now; likewise
  * @lose_work: on client->wq
+ * @revoke_work: on client->wq; ends the session over another way
  * @fail_work: on client->wq; held requests have waited long enough
  * @aborts: under way
  * @admin_tags: admin queue
@@ -347,9 +363,16 @@ struct snvme_path {
 	u32 cc;
 	bool told;
 	bool started;
+	struct smartio_era era;
+	u64 session;
 	bool ended;
+	bool fenced;
 	bool expelled;
+	unsigned long leave_by;
+	struct list_head flushes;
+	bool flushes_held;
 	struct work_struct lose_work;
+	struct delayed_work revoke_work;
 	struct delayed_work fail_work;
 	atomic_t aborts;
 	struct blk_mq_tag_set admin_tags;
@@ -388,7 +411,7 @@ enum snvme_mapped {
  * @req: nvme-core's part; comes first
  * @cmd: the command
  * @aborted: its abort was asked for
- * @relayed: the manager executes it
+ * @relayed: the manager executes it, or another path
  * @mapped: how its data is mapped
  * @dma: where, if it is in one piece
  * @len: bytes, then
@@ -415,6 +438,7 @@ extern const char * const snvme_state_names[];
 
 struct snvme_path *snvme_client_path(struct snvme_client *client);
 void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss);
+void snvme_path_failover(struct snvme_path *path);
 void snvme_path_set(struct snvme_path *path, enum snvme_state state);
 void snvme_path_close(struct snvme_path *path);
 void snvme_path_leave(struct snvme_path *path);
@@ -422,9 +446,22 @@ void snvme_path_init(struct snvme_path *path);
 void snvme_client_init(struct snvme_client *client);
 void snvme_client_kick(struct snvme_client *client);
 
+/* ---- client_drive.c ---- */
+
+void snvme_drive_add(struct snvme_client *client);
+void snvme_drive_remove(struct snvme_client *client);
+int snvme_drive_revoke(struct snvme_path *path);
+bool snvme_drive_others(struct snvme_client *client);
+void snvme_drive_orphan(struct snvme_client *client, u64 session);
+int snvme_drive_clear(struct snvme_client *client);
+int snvme_drive_opened(struct snvme_client *client);
+void snvme_drive_refused(struct snvme_client *client, struct snvme_path *own);
+void snvme_drives_exit(void);
+
 /* ---- client_join.c ---- */
 
-int snvme_path_join(struct snvme_path *path, const struct snvme_limits *limits);
+int snvme_path_join(struct snvme_path *path, unsigned int gen,
+		    const struct snvme_limits *limits);
 bool snvme_limits_fit(struct snvme_path *path,
 		      const struct snvme_limits *limits);
 
@@ -507,6 +544,21 @@ extern const struct blk_mq_ops snvme_io_mq_ops;
 size_t snvme_io_cmd_size(struct snvme_path *path);
 void snvme_complete_rq(struct request *rq);
 void snvme_complete_batch(struct io_comp_batch *iob);
+
+/* ---- client_flush.c ---- */
+
+enum snvme_flush_way {
+	SNVME_FLUSH_SENT,
+	SNVME_FLUSH_LATER,
+	SNVME_FLUSH_NONE,
+};
+
+enum snvme_flush_way snvme_flush_elsewhere(struct snvme_path *path,
+					   struct request *rq);
+bool snvme_flush_again(struct request *rq);
+bool snvme_flush_is_elsewhere(struct request *rq);
+void snvme_flush_hold(struct snvme_path *path);
+void snvme_flush_release(struct snvme_path *path);
 
 /* ---- client_stats.c ---- */
 

@@ -395,6 +395,7 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 	path->client = client;
 	path->sdev = sdev;
 	path->limits = *limits;
+	path->era = sdev->era;
 	path->dma_dev = smartio_dma_device(sdev);
 	snvme_config_get(&path->config);
 	path->max_bytes = min3(path->config.max_bytes, limits->max_bytes,

@@ -82,6 +82,19 @@ static bool snvme_queue_special(struct snvme_path *path, struct request *rq,
 	return false;
 }
 
+static blk_status_t snvme_not_ready(struct snvme_path *path, struct request *rq)
+{
+	switch (snvme_flush_elsewhere(path, rq)) {
+	case SNVME_FLUSH_SENT:
+		return BLK_STS_OK;
+	case SNVME_FLUSH_LATER:
+		return BLK_STS_RESOURCE;
+	case SNVME_FLUSH_NONE:
+		break;
+	}
+	return nvme_fail_nonready_command(&path->ctrl, rq);
+}
+
 static blk_status_t snvme_queue_rq(struct blk_mq_hw_ctx *hctx,
 				   const struct blk_mq_queue_data *bd)
 {
@@ -89,15 +102,11 @@ static blk_status_t snvme_queue_rq(struct blk_mq_hw_ctx *hctx,
 	struct request *rq = bd->rq;
 	blk_status_t ret;
 
-	/*
-	 * The block layer's own flush has no bio that could go to another
-	 * path: nvme_failover_req() would just call it done. It waits for
-	 * this path.
-	 */
+	/* See client_flush.c. */
 	if (req_op(rq) == REQ_OP_FLUSH && !rq->bio)
 		rq->cmd_flags &= ~REQ_NVME_MPATH;
 	if (!nvme_check_ready(&q->path->ctrl, rq, READ_ONCE(q->live)))
-		return nvme_fail_nonready_command(&q->path->ctrl, rq);
+		return snvme_not_ready(q->path, rq);
 	if (snvme_is_special(q->path, rq) &&
 	    snvme_queue_special(q->path, rq, &ret)) {
 		/* those before it wait for the doorbell */
@@ -153,6 +162,8 @@ static void snvme_unmap_rq(struct request *rq)
 void snvme_complete_rq(struct request *rq)
 {
 	snvme_unmap_rq(rq);
+	if (unlikely(nvme_req(rq)->status) && snvme_flush_again(rq))
+		return;
 	nvme_complete_rq(rq);
 }
 

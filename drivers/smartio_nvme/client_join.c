@@ -173,6 +173,7 @@ static int snvme_join_io(struct snvme_path *path, unsigned int gen)
 /**
  * snvme_path_join() - bring a path up
  * @path: new, or revoked; a session is open
+ * @gen: of before that was opened: if it was lost since, it isn't joined
  * @limits: of the session
  *
  * On an error it has to be lost, or discarded, as if it had been up.
@@ -180,17 +181,22 @@ static int snvme_join_io(struct snvme_path *path, unsigned int gen)
  * Context: process, may sleep; on client->wq.
  * Return: 0; -ESTALE: it is another drive; another negative error.
  */
-int snvme_path_join(struct snvme_path *path, const struct snvme_limits *limits)
+int snvme_path_join(struct snvme_path *path, unsigned int gen,
+		    const struct snvme_limits *limits)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
-	unsigned int gen;
-	int ret;
+	int ret = 0;
 
 	spin_lock_irq(&path->lock);
-	gen = path->gen;
-	snvme_path_set(path, SNVME_JOINING);
-	path->limits = *limits;
+	if (gen == path->gen) {
+		snvme_path_set(path, SNVME_JOINING);
+		path->limits = *limits;
+	} else {
+		ret = -EAGAIN;
+	}
 	spin_unlock_irq(&path->lock);
+	if (ret)
+		return ret;
 
 	ret = snvme_join_admin(path, gen);
 	if (!ret)

@@ -123,6 +123,7 @@ static int snvme_probe(struct smartio_device *sdev)
 		return -ENOMEM;
 	}
 	dev_set_drvdata(&sdev->dev, client);
+	snvme_drive_add(client);
 	/* If it can be had already; else SMARTIO_READY says when. */
 	if (smartio_link_up(sdev))
 		snvme_client_kick(client);
@@ -157,6 +158,7 @@ static void snvme_remove(struct smartio_device *sdev)
 		spin_lock(&client->lock);
 		spin_unlock(&client->lock);
 	}
+	snvme_drive_remove(client);
 	cancel_delayed_work_sync(&client->join_work);
 	destroy_workqueue(client->calls);
 	destroy_workqueue(client->wq);
@@ -232,6 +234,7 @@ static void __exit snvme_exit(void)
 {
 	smartio_unregister_driver(&snvme_driver);
 	snvme_paths_wait();
+	snvme_drives_exit();
 }
 
 module_init(snvme_init);

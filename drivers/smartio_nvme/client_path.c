@@ -8,16 +8,17 @@
  *            attached again     |   | lost                      | lost
  *                               |   v                           |
  *            REVOKED <------------ LOST <-----------------------+
- *                 smartio_open()
+ *         smartio_open(), smartio_revoke()
  *
  * Lost: the link went down, the lender ended the session, a command timed out
  * twice, or somebody wants a reset. From then on nothing is sent, and requests
  * that were are held: the device may still work on them, so neither may their
  * memory be used again, nor may they be sent again by this or another path.
  *
- * smartio_open() succeeds only when the lender has ended the old session. Then
- * true completions are taken from the CQs, and all other requests are given
- * back to nvme-core, which sends them again.
+ * smartio_open() succeeds only when the lender has ended the old session; over
+ * another way to the drive smartio_revoke() ends it, after this one's window
+ * was shut. Then true completions are taken from the CQs, and all other
+ * requests are given back to nvme-core, which sends them again.
  *
  * Losses and joins run on the client's ordered workqueue, one after another.
  */
@@ -33,6 +34,8 @@
 #define SNVME_BACKOFF_SLOW_MS	10000
 /* How long a path that goes waits for the lender to end its session. */
 #define SNVME_LEAVE_S		30
+/* Until the lender, which did not answer, is asked again. */
+#define SNVME_REVOKE_AGAIN_S	1
 
 const char * const snvme_state_names[] = {
 	[SNVME_JOINING] = "joining",
@@ -46,6 +49,7 @@ static const char * const snvme_losses[] = {
 	[SNVME_LOSS_LENDER] = "the lender ended the session",
 	[SNVME_LOSS_TIMEOUT] = "a command timed out twice",
 	[SNVME_LOSS_JOIN] = "it did not come up",
+	[SNVME_LOSS_FENCED] = "this host is fenced",
 	[SNVME_LOSS_RESET] = "reset by this host",
 	[SNVME_LOSS_REMOVED] = "removed from this host",
 };
@@ -186,6 +190,9 @@ static bool snvme_fail_request(struct request *rq, void *data)
 
 	if (!blk_mq_request_started(rq) || blk_mq_request_completed(rq))
 		return true;
+	/* Another path does it. One that goes gets it back: snvme_flush_hold() */
+	if (snvme_flush_is_elsewhere(rq))
+		return true;
 	nvme_req(rq)->status = NVME_SC_HOST_ABORTED_CMD | NVME_STATUS_DNR;
 	nvme_req(rq)->flags |= NVME_REQ_CANCELLED;
 	blk_mq_complete_request(rq);
@@ -215,18 +222,22 @@ static void snvme_path_revoked(struct snvme_path *path, bool retry)
 {
 	unsigned int i, late = 0, held;
 
+	retry &= !READ_ONCE(path->fenced);
 	path->told = false;
+	WRITE_ONCE(path->session, 0);
 	cancel_delayed_work(&path->fail_work);
 	for (i = 0; i < path->max_queues; i++)
 		late += snvme_queue_reap_late(&path->queues[i]);
 	held = snvme_held(path);
 	snvme_count(path, SNVME_STAT_REAPED_LATE, late);
+	snvme_flush_hold(path);
 	if (retry) {
 		snvme_count(path, SNVME_STAT_CANCELLED, held);
 		nvme_cancel_tagset(&path->ctrl);
 	} else {
 		snvme_fail_held(path);
 	}
+	snvme_flush_release(path);
 	for (i = 0; i < path->max_queues; i++)
 		snvme_queue_close(&path->queues[i]);
 	spin_lock_irq(&path->lock);
@@ -255,6 +266,14 @@ static void snvme_loss_log(struct snvme_path *path)
 		   "path lost (%s), %u requests held\n", path->why, held);
 }
 
+/* We delete it, so a new one may come; unless a user does it already. */
+static void snvme_path_expel(struct snvme_path *path)
+{
+	path->expelled = true;
+	if (nvme_delete_ctrl(&path->ctrl))
+		path->expelled = false;
+}
+
 static void snvme_lose_work(struct work_struct *work)
 {
 	struct snvme_path *path = container_of(work, struct snvme_path,
@@ -266,7 +285,7 @@ static void snvme_lose_work(struct work_struct *work)
 
 	spin_lock_irq(&path->lock);
 	gen = path->gen;
-	again = path->state != SNVME_LOST;
+	again = path->state != SNVME_LOST && !path->fenced;
 	spin_unlock_irq(&path->lock);
 	if (again)
 		return;
@@ -282,6 +301,15 @@ static void snvme_lose_work(struct work_struct *work)
 	spin_unlock_irq(&path->lock);
 	if (path->leaving)
 		return;
+	if (READ_ONCE(path->fenced)) {
+		snvme_path_revoked(path, false);
+		snvme_path_expel(path);
+		return;
+	}
+	/* lost again since: nothing was sent in between */
+	if (!path->session)
+		snvme_path_revoked(path, true);
+	snvme_path_failover(path);
 	tmo = path->opts.fast_io_fail_tmo;
 	if (tmo >= 0)
 		mod_delayed_work(client->wq, &path->fail_work, tmo * HZ);
@@ -290,18 +318,74 @@ static void snvme_lose_work(struct work_struct *work)
 }
 
 /*
+ * Ends a lost path's session over another way: its own link may be down for
+ * long. Its window is shut: lose_work has seen to it.
+ */
+static int snvme_path_revoke(struct snvme_path *path)
+{
+	int ret = path->ended ? 0 : snvme_drive_revoke(path);
+
+	if (ret == -ESTALE) {
+		WRITE_ONCE(path->fenced, true);
+		snvme_path_lose(path, SNVME_LOSS_FENCED);
+	} else if (ret) {
+		return ret;
+	}
+	snvme_path_revoked(path, true);
+	return 0;
+}
+
+static void snvme_revoke_work(struct work_struct *work)
+{
+	struct snvme_path *path = container_of(to_delayed_work(work),
+					       struct snvme_path, revoke_work);
+	int ret;
+
+	if (!path->session || path->leaving || READ_ONCE(path->fenced) ||
+	    READ_ONCE(path->state) != SNVME_LOST || !path->dropped)
+		return;
+	ret = snvme_path_revoke(path);
+	if (ret && ret != -ENOLINK)
+		mod_delayed_work(path->client->wq, &path->revoke_work,
+				 SNVME_REVOKE_AGAIN_S * HZ);
+}
+
+/**
+ * snvme_path_failover() - another way may be able to end a lost path's session
+ * @path: the path
+ *
+ * Context: any.
+ */
+void snvme_path_failover(struct snvme_path *path)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->lock, flags);
+	if (!path->closed)
+		mod_delayed_work(path->client->wq, &path->revoke_work, 0);
+	spin_unlock_irqrestore(&path->lock, flags);
+}
+
+/*
  * Held requests have waited long enough (dev_loss_tmo). They may only fail
  * when the device can't reach their memory: with the link up that is when the
- * lender has said so, which comes by smartio_open().
+ * lender has said so, which comes by smartio_open(). While the lender can be
+ * asked over another way they wait for its answer: who is told that a write
+ * failed writes something newer, over that way.
  */
 static void snvme_fail_work(struct work_struct *work)
 {
 	struct snvme_path *path = container_of(to_delayed_work(work),
 					       struct snvme_path, fail_work);
+	int ret = -ENOLINK;
 
-	if (READ_ONCE(path->state) != SNVME_LOST)
+	if (READ_ONCE(path->state) != SNVME_LOST || path->leaving)
 		return;
-	if (smartio_link_up(path->sdev))
+	if (path->session && path->dropped)
+		ret = snvme_path_revoke(path);
+	if (!ret)
+		return;
+	if (ret != -ENOLINK || smartio_link_up(path->sdev))
 		mod_delayed_work(path->client->wq, &path->fail_work, HZ);
 	else
 		snvme_fail_held(path);
@@ -315,7 +399,9 @@ void snvme_path_init(struct snvme_path *path)
 {
 	spin_lock_init(&path->lock);
 	INIT_LIST_HEAD(&path->relays);
+	INIT_LIST_HEAD(&path->flushes);
 	INIT_WORK(&path->lose_work, snvme_lose_work);
+	INIT_DELAYED_WORK(&path->revoke_work, snvme_revoke_work);
 	INIT_DELAYED_WORK(&path->fail_work, snvme_fail_work);
 	snvme_access_init(path);
 	path->state = SNVME_JOINING;
@@ -334,6 +420,7 @@ void snvme_path_close(struct snvme_path *path)
 	path->closed = true;
 	spin_unlock_irq(&path->lock);
 	cancel_work_sync(&path->lose_work);
+	cancel_delayed_work_sync(&path->revoke_work);
 	cancel_delayed_work_sync(&path->fail_work);
 }
 
@@ -348,11 +435,49 @@ static bool snvme_session_over(int opened)
 	switch (opened) {
 	case 0:
 	case -EACCES:	/* fenced */
+	case -ESTALE:	/* fenced, and let in again */
 	case -EAGAIN:	/* the controller is being reset */
 	case -ENODEV:	/* lent no more */
 		return true;
 	}
 	return false;
+}
+
+/*
+ * What this host had under way fails then: others have gone on without it, and
+ * it must not come later, over whichever path.
+ */
+static bool snvme_was_fenced(int opened)
+{
+	return opened == -EACCES || opened == -ESTALE;
+}
+
+/* As smartio_open(); -ESTALE: this host was fenced since the path was made. */
+static int snvme_open(struct snvme_client *client, struct snvme_path *path)
+{
+	int ret = smartio_open(client->sdev);
+
+	if (ret == -EACCES && path)
+		snvme_drive_refused(client, path);
+	if (ret)
+		return ret;
+	ret = snvme_drive_opened(client);
+	if (ret)
+		smartio_close(client->sdev);
+	return ret;
+}
+
+/* Return: whether there is a hope that it ends. */
+static bool snvme_leave_waits(struct snvme_path *path)
+{
+	if (time_after(jiffies, path->leave_by)) {
+		dev_err(path->ctrl.device,
+			"%s did not end the session within %u s, going anyway\n",
+			path->sdev->host_name, SNVME_LEAVE_S);
+		return false;
+	}
+	return smartio_link_up(path->sdev) ||
+	       (snvme_held(path) && snvme_drive_others(path->client));
 }
 
 /*
@@ -362,28 +487,27 @@ static bool snvme_session_over(int opened)
  */
 static bool snvme_leave_session(struct snvme_path *path)
 {
-	unsigned long deadline = jiffies + SNVME_LEAVE_S * HZ;
+	struct snvme_client *client = path->client;
 	int ret;
 
-	if (path->ended)
-		return true;
-	for (;;) {
-		if (!smartio_link_up(path->sdev))
-			return false;
-		ret = smartio_open(path->sdev);
-		if (!ret)
-			smartio_close(path->sdev);
-		/* The device is lent no more, or not to us: all ended. */
-		if (snvme_session_over(ret))
-			return ret != -EACCES;
-		if (time_after(jiffies, deadline)) {
-			dev_err(path->ctrl.device,
-				"%s did not end the session within %u s (%d), going anyway\n",
-				path->sdev->host_name, SNVME_LEAVE_S, ret);
+	while (path->session && !READ_ONCE(path->fenced)) {
+		if (!snvme_path_revoke(path))
+			break;
+		if (smartio_link_up(path->sdev)) {
+			ret = snvme_open(client, path);
+			if (!ret)
+				smartio_close(path->sdev);
+			/* The device is lent no more, or not to us: all ended. */
+			if (snvme_session_over(ret))
+				return !snvme_was_fenced(ret);
+		}
+		if (!snvme_leave_waits(path)) {
+			snvme_drive_orphan(client, path->session);
 			return false;
 		}
 		msleep(SNVME_BACKOFF_MIN_MS);
 	}
+	return !READ_ONCE(path->fenced);
 }
 
 /**
@@ -400,6 +524,7 @@ void snvme_path_leave(struct snvme_path *path)
 	unsigned int noio = memalloc_noio_save();
 
 	spin_lock_irq(&path->lock);
+	path->leave_by = jiffies + SNVME_LEAVE_S * HZ;
 	path->leaving = true;
 	spin_unlock_irq(&path->lock);
 	snvme_path_lose(path, SNVME_LOSS_REMOVED);
@@ -417,13 +542,6 @@ void snvme_path_leave(struct snvme_path *path)
 }
 
 /* ---- joining ---- */
-
-/* We delete it, so a new one may come. */
-static void snvme_path_expel(struct snvme_path *path)
-{
-	path->expelled = true;
-	nvme_delete_ctrl(&path->ctrl);
-}
 
 static const char *snvme_explain(int error)
 {
@@ -484,11 +602,15 @@ static void snvme_join_later(struct snvme_client *client,
 			   msecs_to_jiffies(client->backoff_ms));
 }
 
-/* A session is open. Return: 0 or why it came to nothing; it is closed then. */
+/*
+ * A session is open. @gen: of the path, before that.
+ * Return: 0 or why it came to nothing; it is closed then.
+ */
 static int snvme_join_session(struct snvme_client *client,
-			      struct snvme_path *path)
+			      struct snvme_path *path, unsigned int gen)
 {
 	struct smartio_device *sdev = client->sdev;
+	u64 session = smartio_session_id(sdev);
 	struct snvme_limits limits;
 	int ret;
 
@@ -508,7 +630,8 @@ static int snvme_join_session(struct snvme_client *client,
 			goto close;
 		}
 	}
-	ret = snvme_path_join(path, &limits);
+	WRITE_ONCE(path->session, session);
+	ret = snvme_path_join(path, gen, &limits);
 	if (!ret) {
 		dev_info(path->ctrl.device,
 			 "drive %s of %s over %s: %u+%u queue pairs of %u, %s\n",
@@ -547,37 +670,38 @@ static bool snvme_loss_expired(struct snvme_path *path)
 			  path->opts.reconnect_delay * HZ);
 }
 
-static void snvme_join(struct snvme_client *client, struct snvme_path *path)
+static void snvme_join(struct snvme_client *client, struct snvme_path *path,
+		       unsigned int gen)
 {
-	int ret = smartio_open(client->sdev);
+	int ret = snvme_open(client, path);
 
-	/*
-	 * What a fenced host had under way fails: others have gone on without
-	 * it, and it must not come later, over whichever path.
-	 */
 	if (path && snvme_session_over(ret))
-		snvme_path_revoked(path, ret != -EACCES);
+		snvme_path_revoked(path, !snvme_was_fenced(ret));
+	if (!ret && snvme_drive_clear(client)) {
+		smartio_close(client->sdev);
+		ret = -EAGAIN;
+	}
 	if (!ret)
-		ret = snvme_join_session(client, path);
+		ret = snvme_join_session(client, path, gen);
 	snvme_join_log(client, ret);
 	if (!ret) {
 		client->backoff_ms = 0;
 		return;
 	}
-	if (path && (ret == -EACCES || ret == -ESTALE ||
-		     snvme_loss_expired(path)))
+	if (path && (snvme_was_fenced(ret) || snvme_loss_expired(path)))
 		snvme_path_expel(path);
 	else
 		snvme_join_later(client, path, ret);
 }
 
 /* May it try? Not while it is up, nor before a loss was dealt with. */
-static bool snvme_may_join(struct snvme_path *path)
+static bool snvme_may_join(struct snvme_path *path, unsigned int *gen)
 {
 	bool may;
 
 	spin_lock_irq(&path->lock);
-	may = !path->leaving &&
+	*gen = path->gen;
+	may = !path->leaving && !path->fenced &&
 	      ((path->state == SNVME_LOST && path->dropped) ||
 	       path->state == SNVME_REVOKED);
 	spin_unlock_irq(&path->lock);
@@ -590,15 +714,15 @@ static void snvme_join_work(struct work_struct *work)
 						   struct snvme_client,
 						   join_work);
 	struct snvme_path *path;
-	unsigned int noio;
+	unsigned int noio, gen = 0;
 
 	if (client->removing || client->detached)
 		return;
 	/* memory may have to be written to this disk before there is some */
 	noio = memalloc_noio_save();
 	path = snvme_client_path(client);
-	if (!path || snvme_may_join(path))
-		snvme_join(client, path);
+	if (!path || snvme_may_join(path, &gen))
+		snvme_join(client, path, gen);
 	if (path)
 		nvme_put_ctrl(&path->ctrl);
 	memalloc_noio_restore(noio);

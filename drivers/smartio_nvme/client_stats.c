@@ -91,6 +91,7 @@ SNVME_STAT(held, SNVME_STAT_HELD);
 SNVME_STAT(reaped_late, SNVME_STAT_REAPED_LATE);
 SNVME_STAT(given_back, SNVME_STAT_CANCELLED);
 SNVME_STAT(failed, SNVME_STAT_FAILED);
+SNVME_STAT(flushes_elsewhere, SNVME_STAT_FLUSHES_ELSEWHERE);
 SNVME_STAT(timeouts, SNVME_STAT_TIMEOUTS);
 SNVME_STAT(timeouts_held, SNVME_STAT_TIMEOUTS_HELD);
 SNVME_STAT(timeouts_reaped, SNVME_STAT_TIMEOUTS_REAPED);
@@ -112,6 +113,7 @@ static struct attribute *snvme_stats_attrs[] = {
 	&snvme_attr_reaped_late.attr.attr,
 	&snvme_attr_given_back.attr.attr,
 	&snvme_attr_failed.attr.attr,
+	&snvme_attr_flushes_elsewhere.attr.attr,
 	&snvme_attr_timeouts.attr.attr,
 	&snvme_attr_timeouts_held.attr.attr,
 	&snvme_attr_timeouts_reaped.attr.attr,
