@@ -38,7 +38,7 @@ Host read_host(const Sysfs& sysfs, const std::string& uuid) {
           .name = sysfs.text(at + "/name"),
           .self = is_yes(sysfs.text(at + "/self")),
           .fenced = is_yes(sysfs.text(at + "/fenced")),
-          .links = parse_words(sysfs.text(at + "/links"))};
+          .links = parse_words(sysfs.read(at + "/links"))};
 }
 
 Link read_link(const Sysfs& sysfs, const std::string& name) {

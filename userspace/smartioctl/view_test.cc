@@ -21,6 +21,16 @@ TEST(View, WithoutTheModule) {
   EXPECT_THAT(view.error().message, HasSubstr("modprobe ntb_smartio"));
 }
 
+TEST(View, TwoLinksToOneHost) {
+  const Scratch root;
+  put_lender(root);
+  root.put("class/smartio_host/bbbb/links", "ntb0\nntb1\n");
+  const Sysfs sysfs(root.path());
+  const View view = read_view(sysfs, Choices(root.path() / "lend.d")).value();
+  ASSERT_EQ(view.hosts.size(), 2U);
+  EXPECT_THAT(view.hosts[1].links, ElementsAre("ntb0", "ntb1"));
+}
+
 TEST(View, Lender) {
   const Scratch root;
   put_lender(root);
