@@ -19,7 +19,7 @@ in_tree := $(tree)
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all help demo setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-long check-debug fuzz \
+.PHONY: all help demo setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-long check-debug fuzz \
 	fuzz-quick build-fuzz bench-fabric bench-share lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
@@ -71,8 +71,11 @@ check-unit: ready ## the unit tests under ASan and UBSan
 check-tsan: ready ## the unit tests under TSan
 	@$(tree) scripts/check tsan
 
-check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 100 fences, 100 partitions, ten minutes for each fuzzer, a minute for each hostile peer
-	@SMARTIO_LONG=1 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 $(tree) scripts/check
+check-model: ready ## the model of failover, by Spin: every interleaving, and that it finds what missing rules do
+	@$(tree) scripts/check model
+
+check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 100 fences, 100 partitions, 2000 events on two links, ten minutes for each fuzzer, a minute for each hostile peer
+	@SMARTIO_LONG=1 FAILOVER_EVENTS=2000 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 $(tree) scripts/check
 
 check-debug: ## the drivers' tests on a kernel with KASAN, lockdep, kmemleak (built the first time)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --debug-kernel

@@ -15,6 +15,7 @@ set(GFS2 clusterfs/gfs2-workload clusterfs/gfs2-killed-host clusterfs/gfs2-parti
 string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
   smartio_nvme/client-timeouts)
+set(FAILOVER failover/paths failover/flush failover/fence failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
 # On the debug kernel (make check-debug) only what judges our own modules runs, and it looks for leaks at the end.
@@ -48,7 +49,7 @@ on_cluster(2 iommu pair-iommu ${NVME} ${NTB} ${TOOL_AGAIN} ${FAULTS} smartio/rem
 on_cluster(2 share-iommu star-iommu ${SHARE_IOMMU})
 on_cluster(2 share-pair pair ${SHARE_AGAIN})
 on_cluster(1 manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
-on_cluster(1 dual pair-dual ntb/two-links ${SMARTIOCTL})
+on_cluster(1 dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER})
 on_cluster(2 star star ${P2P} ${P2P_LONG} cluster/tool cluster/side-by-side cluster/instructions)
 on_cluster(1 few star-few share/quota)
 on_cluster(1 gfs2 star ${GFS2})

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2016
+# For tests of two cables between the lender and a borrower ("dual adapters"): two paths of one disk.
+source "$(dirname "${BASH_SOURCE[0]}")/../share/common.sh"
+
+dual=${borrowers[0]}
+mapfile -t cables < <(fabric link list | jq -r --arg h "$dual" '.links[] | select(.primary.host == $h or .secondary.host == $h) | .name')
+[ "${#cables[@]}" = 2 ] || fail "cables between the lender and $dual: expected 2, saw ${#cables[*]}"
+# The links in the order of their cables: that of the NTBs' addresses.
+mapfile -t links < <(sh_on "$dual" 'modprobe ntb_hw_amd; modprobe ntb_smartio; for l in $(ls /sys/class/smartio_link); do echo "$(basename "$(readlink -f /sys/class/smartio_link/$l/device)") $l"; done | sort | cut -d" " -f2')
+[ "${#links[@]}" = 2 ] || fail "links of $dual: expected 2, saw ${links[*]}"
+other() { echo $((1 - $1)); }      # of path 0 or 1
+
+# path N WORD: WORD of the N-th path's counters; empty if there is no such path now.
+path() { sh_on "$dual" 'cat /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/smartio/"$2" 2> /dev/null || true' "${links[$1]}" "$2"; }
+path_above() { [ "$(path "$1" "$2")" -gt "$3" ]; }
+path_is() { [ "$(path "$1" path_state)" = "$2" ]; }
+live() { sh_on "$dual" 'grep -qx live /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/state' "${links[$1]}"; }
+both_live() { live 0 && live 1; }
+pull() { fabric link "${cables[$1]}" "${2:-down}" > /dev/null; }
+put_back() { fabric link "${cables[$1]}" up > /dev/null; }
+# The commands that path N has sent, and those that are in flight there.
+submitted() { path "$1" queues | awk -F '[ =]' '{ for (i = 1; i < NF; i += 2) v[$i] = $(i + 1); n += v["submitted"] } END { print n + 0 }'; }
+flying() { path "$1" queues | awk -F '[ =]' '{ for (i = 1; i < NF; i += 2) v[$i] = $(i + 1); n += v["submitted"] - v["completed"] } END { print n + 0 }'; }
+qids() { path "$1" queues | sed -n 's/.*qid=\([0-9]*\).*/\1/p'; }
+# fault_on N WORDS…: on all queues of path N.
+fault_on() {
+	local qid n=$1; shift
+	for qid in $(qids "$n"); do fabric drive "$drive" fault "$@" queue="$qid" > /dev/null; done
+}
+# iopolicy NAME: how nvme-core spreads I/O over the paths.
+iopolicy() { sh_on "$dual" 'for s in /sys/class/nvme-subsystem/*; do ls $s | grep -q "^nvme[0-9]*n[0-9]*$" && echo "$1" > $s/iopolicy; done' "$1"; }
+
+# dual_up: both paths are up, on a disk that all hosts have.
+dual_up() {
+	share_up
+	losses_on lender
+	losses_on "$dual"
+	log_may "$dual" 'subsysnqn .* iopolicy changed from'
+	until_true 30 "both paths of $dual" both_live
+	iopolicy round-robin
+}
