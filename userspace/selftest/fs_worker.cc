@@ -122,6 +122,18 @@ void look_at_others(const Work& work, unsigned round) {
   }
 }
 
+/// A file of all hosts, made by whoever comes first. On OCFS2, open() with O_CREAT alone fails with EEXIST if another host
+/// makes the file between this host's lookup and its own attempt (its create() knows nothing of O_EXCL).
+UniqueFd open_common(const Work& work, const std::string& file, int flags) {
+  const std::filesystem::path path = work.folder / file;
+  try {
+    return open_file(path, flags | O_CREAT);
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::file_exists) throw;
+    return open_file(path, flags);
+  }
+}
+
 enum class Lock { kPosix, kFlock };
 
 void lock(const UniqueFd& file, Lock kind, bool on) {
@@ -139,7 +151,7 @@ void lock(const UniqueFd& file, Lock kind, bool on) {
 /// file and writing there (5 of 120 lines were lost without one), and OCFS2 takes the end that it knows, which fstat()
 /// asks for.
 void append(const Work& work, unsigned round) {
-  const UniqueFd file = open_file(work.folder / "log", O_WRONLY | O_APPEND | O_CREAT);
+  const UniqueFd file = open_common(work, "log", O_WRONLY | O_APPEND);
   lock(file, Lock::kFlock, true);
   struct stat known{};
   checked(::fstat(file.get(), &known), "fstat");
@@ -157,7 +169,7 @@ std::string counter_of(const Work& work, unsigned host, Lock kind) {
 
 /// A number that every host adds to: no addition may be lost.
 void count(const Work& work, Lock kind) {
-  const UniqueFd file = open_file(work.folder / counter_of(work, work.host, kind), O_RDWR | O_CREAT);
+  const UniqueFd file = open_common(work, counter_of(work, work.host, kind), O_RDWR);
   lock(file, kind, true);
   std::uint64_t number = 0;
   const auto bytes = read_at(file, sizeof(number), 0, "read the counter");
@@ -171,7 +183,7 @@ void count(const Work& work, Lock kind) {
 class Page {
  public:
   explicit Page(const Work& work)
-      : work_(work), file_(open_file(work.folder / "page", O_RDWR | O_CREAT)), seen_(work.hosts) {
+      : work_(work), file_(open_common(work, "page", O_RDWR)), seen_(work.hosts) {
     checked(::ftruncate(file_.get(), 4096), "ftruncate");
     void* at = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
     if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
@@ -203,7 +215,7 @@ struct Free {
 };
 
 void direct(const Work& work, unsigned round) {
-  const UniqueFd file = open_file(work.folder / "direct", O_WRONLY | O_CREAT | O_DIRECT);
+  const UniqueFd file = open_common(work, "direct", O_WRONLY | O_DIRECT);
   const std::unique_ptr<std::uint8_t, Free> buffer(static_cast<std::uint8_t*>(std::aligned_alloc(4096, kDirectBytes)));
   const auto bytes = pattern(work.host, round, kDirectBytes);
   std::memcpy(buffer.get(), bytes.data(), bytes.size());
