@@ -20,18 +20,21 @@ set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl
 
 # On the debug kernel (make check-debug) only what judges our own modules runs, and it looks for leaks at the end.
 if(SMARTIO_KERNEL STREQUAL "debug")
+  # Its hosts are slow: what one borrower shows runs with one, and three hosts where they can disturb each other.
   on_cluster(1 debug pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
-    debug/kmemleak)
+    share/ledger share/attach share/nvme-cli share/commands share/interrupts share/pulled-cable share/flush
+    share/reservations share/lender-reload share/lender-reboot debug/kmemleak)
   on_cluster(1 debug-iommu pair-iommu smartio/removed-ntb debug/kmemleak)
-  on_cluster(1 debug-few star-few share/quota debug/kmemleak)
-  on_cluster(2 debug-star star share/ledger ${SHARE} ${HOSTILE} debug/kmemleak)
+  on_cluster(1 debug-dual pair-dual ${FAILOVER} debug/kmemleak)
+  on_cluster(2 debug-few star-few share/quota debug/kmemleak)
+  on_cluster(2 debug-star star share/sharing share/coming-and-going share/unload-under-load share/killed-borrower
+    share/reset-under-load share/fence ${HOSTILE} debug/kmemleak)
   return()
 endif()
 
 # What is run again on another cluster to see that it does not depend on the IOMMU, or the number of hosts: the core of it
 # in make check, all of it in make check-long.
-set(SHARE_AGAIN share/attach share/nvme-cli share/interrupts share/commands share/sharing share/pulled-cable
-  share/reset-under-load share/lender-reboot)
+set(SHARE_AGAIN share/attach share/nvme-cli share/interrupts share/commands share/sharing share/lender-reboot)
 # The emulation is slow with the lender's IOMMU on (docs/fabric.md): what takes minutes there is for check-long.
 set(SHARE_IOMMU share/attach share/nvme-cli share/interrupts share/commands share/lender-reboot)
 set(TOOL_AGAIN)
