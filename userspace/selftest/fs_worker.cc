@@ -122,8 +122,8 @@ void look_at_others(const Work& work, unsigned round) {
   }
 }
 
-/// A file of all hosts, made by whoever comes first. On OCFS2, open() with O_CREAT alone fails with EEXIST if another host
-/// makes the file between this host's lookup and its own attempt (its create() knows nothing of O_EXCL).
+/// A file of all hosts, made by whoever comes first. On OCFS2, open() with O_CREAT alone fails with EEXIST if another
+/// host makes the file between this host's lookup and its own attempt (its create() knows nothing of O_EXCL).
 UniqueFd open_common(const Work& work, const std::string& file, int flags) {
   const std::filesystem::path path = work.folder / file;
   try {
@@ -182,8 +182,7 @@ void count(const Work& work, Lock kind) {
 /// One page that all hosts have mapped; each writes its own word, and sees the others' grow.
 class Page {
  public:
-  explicit Page(const Work& work)
-      : work_(work), file_(open_common(work, "page", O_RDWR)), seen_(work.hosts) {
+  explicit Page(const Work& work) : work_(work), file_(open_common(work, "page", O_RDWR)), seen_(work.hosts) {
     checked(::ftruncate(file_.get(), 4096), "ftruncate");
     void* at = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
     if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
