@@ -90,6 +90,15 @@ Status CommandSet::execute_fused(CommandContext& compare, CommandContext& write,
   return io_fused(compare, write, *state_, compare_status);
 }
 
+std::size_t CommandSet::write_bytes(const SubmissionEntry& entry) const {
+  if (entry.opcode != static_cast<std::uint8_t>(IoOpcode::write)) return 0;
+  const std::lock_guard lock(state_->mutex);
+  const Namespace* ns = state_->find(entry.nsid);
+  if (ns == nullptr) return 0;
+  const std::size_t bytes = ((entry.cdw12 & 0xFFFFU) + std::size_t{1}) * ns->store.block_size();
+  return bytes > state_->config.max_transfer() ? 0 : bytes;
+}
+
 void CommandSet::controller_reset() {
   const std::lock_guard lock(state_->mutex);
   state_->reset_controller();

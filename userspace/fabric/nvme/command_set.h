@@ -84,6 +84,9 @@ class CommandSet {
   /// compare did not succeed, whose own status goes to `compare_status`.
   Status execute_fused(CommandContext& compare, CommandContext& write, Status& compare_status);
 
+  /// Bytes that a Write command would fetch from the host; 0 for other commands, and for one that would be refused.
+  [[nodiscard]] std::size_t write_bytes(const SubmissionEntry& entry) const;
+
   // The queue engine's, any thread.
   /// CC.EN went 1 -> 0, or a function reset: features fall back to their saved values, a committed firmware is
   /// activated. Media and write cache stay. A command in the middle of its host transfer has no effect any more and

@@ -73,9 +73,10 @@ void Engine::signal() {
 }
 
 void Engine::park(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
-                  std::optional<std::chrono::microseconds> delay) {
+                  std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched) {
   const Faults::ParkedId id = faults_.park(sq.id.value, command.entry, completion.has_value(), delay.has_value());
-  Parked parked{.sq = sq.id, .command = command, .completion = completion, .due = std::nullopt};
+  Parked parked{
+      .sq = sq.id, .command = command, .completion = completion, .due = std::nullopt, .fetched = std::move(fetched)};
   if (delay) {
     parked.due = Clock::now() + *delay;
     due_.emplace(*parked.due, id);
@@ -100,7 +101,7 @@ Engine::Parked Engine::unpark(ParkedMap::iterator it) {
 void Engine::resume(Parked parked) {
   SubmissionQueue* sq = find_sq(parked.sq.value);  // exists: what is parked goes with its queue
   if (parked.completion) return post(*sq, *parked.completion);
-  execute(*sq, parked.command);
+  execute(*sq, parked.command, parked.fetched);
 }
 
 void Engine::resume_due() {

@@ -20,6 +20,7 @@ class CommandSetExecutor final : public CommandExecutor {
   Status execute_fused(CommandContext& compare, CommandContext& write, Status& compare_status) override {
     return commands_.execute_fused(compare, write, compare_status);
   }
+  std::size_t write_bytes(const SubmissionEntry& entry) override { return commands_.write_bytes(entry); }
   void controller_reset() override { commands_.controller_reset(); }
   void shutdown() override { commands_.shutdown(); }
   void power_cut() override { commands_.power_cut(); }

@@ -62,6 +62,7 @@ constexpr auto kIoNames = std::to_array<std::pair<IoOpcode, std::string_view>>({
 constexpr auto kActionNames = std::to_array<std::pair<Action, std::string_view>>({
     {Action::delay, "delay"},
     {Action::hold, "hold"},
+    {Action::hold_commit, "hold-commit"},
     {Action::fail, "fail"},
     {Action::delay_completion, "delay-completion"},
     {Action::hold_completion, "hold-completion"},
@@ -288,8 +289,9 @@ void add_fault_commands(Registry& registry) {
                  return faults_json(entry.drive->controller().faults());
                });
   registry.add("drive NAME fault ACTION CLASS [OPTIONS…]",
-               "delay MIN[..MAX], hold, fail STATUS, delay-completion MIN[..MAX], hold-completion, drop or duplicate "
-               "(completions) for any, read, write or flush commands; options queue=N nsid=N count=N; gives an id",
+               "delay MIN[..MAX], hold, hold-commit (a write whose data was fetched), fail STATUS, delay-completion "
+               "MIN[..MAX], hold-completion, drop or duplicate (completions) for any, read, write or flush commands; "
+               "options queue=N nsid=N count=N; gives an id",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
                  return parse_rule(words).transform(
                      [&](const FaultRule& rule) { return json{{"id", entry.drive->controller().faults().add(rule)}}; });

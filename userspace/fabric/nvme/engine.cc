@@ -322,6 +322,9 @@ void Engine::admit(SubmissionQueue& sq, const Command& command) {
         case FaultRule::Action::hold:
           counters_.held.add();
           return park(sq, command, std::nullopt, std::nullopt);
+        case FaultRule::Action::hold_commit:
+          counters_.held.add();
+          return hold_commit(sq, command);
         case FaultRule::Action::delay:
           counters_.delayed.add();
           return park(sq, command, std::nullopt, verdict->delay);
@@ -339,11 +342,30 @@ void Engine::fail(SubmissionQueue& sq, const Command& command, Status status, St
   complete(sq, command.entry, status, 0);
 }
 
-void Engine::execute(SubmissionQueue& sq, const Command& command) {
+// As a drive that has fetched a write's data and is busy with others: nothing of the host is needed any more.
+void Engine::hold_commit(SubmissionQueue& sq, const Command& command) {
+  std::vector<std::byte> data;
+  if (sq.id.value != 0 && !command.compare) data.resize(executor_.write_bytes(command.entry));
+  if (!data.empty()) {
+    context_.begin(command.entry, {.page_size = page_size_, .sgl = config_.sgl});
+    Status fetched = context_.map_data(data.size());
+    if (fetched.ok()) fetched = context_.read_host(0, data);
+    moved_ += context_.moved();
+    if (stopped()) return;
+    if (!fetched.ok()) {
+      report(sq, command.entry, fetched);
+      return complete(sq, command.entry, fetched, 0);
+    }
+  }
+  park(sq, command, std::nullopt, std::nullopt, std::move(data));
+}
+
+void Engine::execute(SubmissionQueue& sq, const Command& command, std::span<const std::byte> fetched) {
   if (command.compare) return execute_fused(sq, command);
   const bool is_admin = sq.id.value == 0;
   // Admin commands over PCIe use PRPs only (NVMe 1.4, 4.2).
   context_.begin(command.entry, {.page_size = page_size_, .sgl = config_.sgl && !is_admin});
+  context_.use(fetched);
   const std::optional<Status> status = is_admin ? admin(context_) : executor_.execute_io(context_);
   moved_ += context_.moved();
   if (stopped() || !running_) return;

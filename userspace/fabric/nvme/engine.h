@@ -94,6 +94,7 @@ class Engine {
     Command command;
     std::optional<CompletionEntry> completion;  ///< executed: only this is to be posted
     std::optional<Clock::time_point> due;
+    std::vector<std::byte> fetched;  ///< a write's data, if it has left the host
   };
   using ParkedMap = std::map<Faults::ParkedId, Parked>;
 
@@ -114,7 +115,8 @@ class Engine {
   void serve(SubmissionQueue& sq);
   void take(SubmissionQueue& sq, const SubmissionEntry& entry);
   void admit(SubmissionQueue& sq, const Command& command);
-  void execute(SubmissionQueue& sq, const Command& command);
+  void execute(SubmissionQueue& sq, const Command& command, std::span<const std::byte> fetched = {});
+  void hold_commit(SubmissionQueue& sq, const Command& command);
   void execute_fused(SubmissionQueue& sq, const Command& command);
   void fail(SubmissionQueue& sq, const Command& command, Status status, Status compare_status);
   void report(const SubmissionQueue& sq, const SubmissionEntry& entry, Status& status);
@@ -127,7 +129,7 @@ class Engine {
 
   // Parked commands (completion.cc).
   void park(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
-            std::optional<std::chrono::microseconds> delay);
+            std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched = {});
   Parked unpark(ParkedMap::iterator it);
   void resume(Parked parked);
   void resume_due();

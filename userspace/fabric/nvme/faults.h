@@ -35,9 +35,10 @@ struct FaultFilter {
 struct FaultRule {
   enum class Action : std::uint8_t {
     // Before execution:
-    delay,  ///< execute it after a random time in [min, max]
-    hold,   ///< execute it when it is released
-    fail,   ///< do not execute it: complete it with `status`
+    delay,        ///< execute it after a random time in [min, max]
+    hold,         ///< execute it when it is released
+    hold_commit,  ///< the same, but fetch a write's data now: a drive that had it in its buffers, and not on its media
+    fail,         ///< do not execute it: complete it with `status`
     // After execution:
     delay_completion,
     hold_completion,

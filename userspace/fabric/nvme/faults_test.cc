@@ -136,6 +136,37 @@ TEST_F(FaultsTest, AHeldWriteTakesItsDataWhenItIsExecuted) {
   EXPECT_EQ(commands.media[0], std::byte{2});
 }
 
+TEST_F(FaultsTest, AWriteWhoseCommitIsHeldHasItsDataAlready) {
+  faults.add(rule(Action::hold_commit));
+  std::ranges::fill(memory.at(TestHost::kData, 4096), std::byte{1});
+  const auto write = submit(IoOpcode::write);
+  const auto read = submit(IoOpcode::read, 1, 8);
+  EXPECT_THAT(completions(), IsEmpty());
+  EXPECT_EQ(commands.media[0], std::byte{0});
+  EXPECT_THAT(commands.executed, IsEmpty());
+  std::ranges::fill(memory.at(TestHost::kData, 4096), std::byte{2});
+  faults.clear();
+  EXPECT_EQ(faults.release_all(), 2U);
+  EXPECT_THAT(completions(), ElementsAre(std::pair(write, 0U), std::pair(read, 0U)));
+  EXPECT_EQ(commands.media[0], std::byte{1});
+  submit(IoOpcode::write);
+  EXPECT_EQ(completions().size(), 1U);
+  EXPECT_NE(commands.media[0], std::byte{1}) << "the next one fetches its own";
+}
+
+TEST_F(FaultsTest, AWriteWhoseCommitIsHeldGoesWithItsQueue) {
+  faults.add(rule(Action::hold_commit));
+  std::ranges::fill(memory.at(TestHost::kData, 4096), std::byte{1});
+  submit(IoOpcode::write);
+  EXPECT_THAT(completions(), IsEmpty());
+  faults.clear();
+  host.submit(0, host.delete_entry(0x00, 1));
+  EXPECT_EQ(completions().size(), 1U);
+  EXPECT_EQ(faults.release_all(), 0U);
+  host.run();
+  EXPECT_THAT(commands.executed, IsEmpty());
+}
+
 TEST_F(FaultsTest, DelaysCommands) {
   FaultRule slow = rule(Action::delay, {}, 1);
   slow.min = 3000us;

@@ -98,7 +98,7 @@ void step(Input& input, Controller& controller, TestHost& host, HostMemory& memo
     }
     case 8: {
       FaultRule rule;
-      rule.action = static_cast<FaultRule::Action>(input.take<std::uint8_t>() % 7);
+      rule.action = static_cast<FaultRule::Action>(input.take<std::uint8_t>() % 8);
       rule.count = input.take<std::uint8_t>() % 4 + 1U;
       rule.filter.queue = static_cast<std::uint16_t>(input.take<std::uint8_t>() % 2);
       controller.faults().add(rule);

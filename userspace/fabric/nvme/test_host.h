@@ -287,6 +287,9 @@ class FakeCommands final : public CommandExecutor {
     if (const Status status = write.map_data(target.size()); !status.ok()) return status;
     return write.read_host(0, target);
   }
+  std::size_t write_bytes(const SubmissionEntry& entry) override {
+    return entry.opcode == static_cast<std::uint8_t>(IoOpcode::write) ? range(entry).size() : 0;
+  }
   void controller_reset() override { ++resets; }
   void shutdown() override { ++shutdowns; }
   void power_cut() override { ++power_cuts; }
