@@ -19,13 +19,16 @@ in_tree := $(tree)
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all help demo setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-long check-debug fuzz \
-	fuzz-quick build-fuzz bench-fabric bench-share lint clean distclean
+.PHONY: all help demo demo-failover setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-long check-debug fuzz \
+	fuzz-quick build-fuzz bench-fabric bench-share bench-failover lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## /{ printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo-failover: build guest-overlay ## two cables pulled and put back under verified I/O, second by second
+	@$(tree) scripts/demo-failover
 
 demo: build guest-overlay ## one drive shared by three hosts: brings a cluster up, uses it, shows it, takes it down
 	@$(tree) scripts/demo
@@ -59,7 +62,7 @@ modules: $(for_modules) ## the kernel modules, in build/modules (W=1 and C=1 as 
 
 guest-overlay: modules ## what hosts get on top of the guest image: the modules, smartioctl, fence_smartio and programs of tests
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio pr_ioctl fs_worker fs_log
+	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio pr_ioctl fs_worker fs_log late_read
 	@$(tree) scripts/guest-overlay
 
 check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters
@@ -74,8 +77,8 @@ check-tsan: ready ## the unit tests under TSan
 check-model: ready ## the model of failover, by Spin: every interleaving, and that it finds what missing rules do
 	@$(tree) scripts/check model
 
-check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 100 fences, 100 partitions, 2000 events on two links, ten minutes for each fuzzer, a minute for each hostile peer
-	@SMARTIO_LONG=1 FAILOVER_EVENTS=2000 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 $(tree) scripts/check
+check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 100 fences, 100 partitions, 2000 events on two links, 100 late writes and reads, ten minutes for each fuzzer, a minute for each hostile peer
+	@SMARTIO_LONG=1 FAILOVER_EVENTS=2000 LATE_ROUNDS=100 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 $(tree) scripts/check
 
 check-debug: ## the drivers' tests on a kernel with KASAN, lockdep, kmemleak (built the first time)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --debug-kernel
@@ -99,6 +102,10 @@ bench-fabric: build guest-overlay ## the fabric's figures beside what they are m
 bench-share: build guest-overlay ## a borrowed drive beside a drive of one's own (BENCH_S: seconds a measurement, 30)
 	@$(tree) $(ninja) -C $(programs) smartio-bench-share
 	@scripts/bench-share
+
+bench-failover: build guest-overlay ## what a pulled cable costs with two of them, beside NVMe-oF/TCP (BENCH_SAMPLES: cables of each kind, 200)
+	@$(tree) $(ninja) -C $(programs) smartio-bench-failover
+	@scripts/bench-failover
 
 lint: ready ## clang-format, shellcheck, checkpatch, sparse
 	@$(tree) scripts/lint

@@ -9,6 +9,7 @@ mapfile -t cables < <(fabric link list | jq -r --arg h "$dual" '.links[] | selec
 # The links in the order of their cables: that of the NTBs' addresses.
 mapfile -t links < <(sh_on "$dual" 'modprobe ntb_hw_amd; modprobe ntb_smartio; for l in $(ls /sys/class/smartio_link); do echo "$(basename "$(readlink -f /sys/class/smartio_link/$l/device)") $l"; done | sort | cut -d" " -f2')
 [ "${#links[@]}" = 2 ] || fail "links of $dual: expected 2, saw ${links[*]}"
+transport=smartio
 other() { echo $((1 - $1)); }      # of path 0 or 1
 
 # path N WORD: WORD of the N-th path's counters; empty if there is no such path now.
@@ -17,8 +18,16 @@ path_above() { [ "$(path "$1" "$2")" -gt "$3" ]; }
 path_is() { [ "$(path "$1" path_state)" = "$2" ]; }
 live() { sh_on "$dual" 'grep -qx live /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/state' "${links[$1]}"; }
 both_live() { live 0 && live 1; }
-pull() { fabric link "${cables[$1]}" "${2:-down}" > /dev/null; }
-put_back() { fabric link "${cables[$1]}" up > /dev/null; }
+smartio_both_live() { both_live; }
+# pull N [down|silent]
+pull() {
+	if [ "$transport" = tcp ]; then on lender nvmeof_tcp cut "$1" 2; on "$dual" nvmeof_tcp cut "$1" 1; return; fi
+	fabric link "${cables[$1]}" "${2:-down}" > /dev/null
+}
+put_back() {
+	if [ "$transport" = tcp ]; then on lender nvmeof_tcp mend "$1" 2; on "$dual" nvmeof_tcp mend "$1" 1; return; fi
+	fabric link "${cables[$1]}" up > /dev/null
+}
 # The commands that path N has sent, and those that are in flight there.
 submitted() { path "$1" queues | awk -F '[ =]' '{ for (i = 1; i < NF; i += 2) v[$i] = $(i + 1); n += v["submitted"] } END { print n + 0 }'; }
 flying() { path "$1" queues | awk -F '[ =]' '{ for (i = 1; i < NF; i += 2) v[$i] = $(i + 1); n += v["submitted"] - v["completed"] } END { print n + 0 }'; }
@@ -39,4 +48,35 @@ dual_up() {
 	log_may "$dual" 'subsysnqn .* iopolicy changed from'
 	until_true 30 "both paths of $dual" both_live
 	iopolicy round-robin
+}
+disk=/run/shared lender_disk=/run/shared
+
+# ---- NVMe-oF/TCP with the stock drivers, over two networks (selftests/programs/nvmeof_tcp): for comparison ----
+
+tcp_up() {
+	settle
+	share_down
+	local host n=1
+	for host in "${all[@]}"; do
+		sh_on "$host" 'nvmeof_tcp leave; for m in smartio_nvme_mgr ntb_smartio nvme; do ! [ -d /sys/module/$m ] || modprobe -r $m; done; nvmeof_tcp network "$1"' $n
+		n=$((n + 1))
+	done
+	on lender nvmeof_tcp export "$drive_pci"
+	on "$dual" nvmeof_tcp connect 1 > /dev/null
+	until_true 60 "both paths" tcp_both_live
+	disk=$(sh_on "$dual" 'echo /dev/$(basename "$(ls -d /sys/class/nvme/nvme*/nvme*c*n* | head -1)" | sed "s/c[0-9]*n/n/")')
+	lender_disk=$(sh_on lender 'ls /dev/nvme*n1 | head -1')
+	# what the stock drivers say of all that
+	log_may "$dual" 'nvme|ntb|block nvme|workqueue:|NETDEV|eth[0-9]'
+	log_may lender 'nvme|ntb|workqueue:|NETDEV|eth[0-9]'
+}
+tcp_both_live() { [ "$(on "$dual" nvme_paths | grep -c ' live ')" = 2 ]; }
+# The path that is used (policy numa): that which takes reads now.
+tcp_active() {
+	sh_on "$dual" 'before=$(nvme_paths); for ((i = 0; i < 20; i++)); do dd if=$1 of=/dev/null bs=4096 count=1 skip=$i iflag=direct status=none; done
+		paste -d" " <(echo "$before") <(nvme_paths) | awk "\$10 - \$5 > most { most = \$10 - \$5; n = \$1 } END { print n }"' "$disk"
+}
+tcp_down() {
+	local host
+	for host in "$dual" lender; do on "$host" nvmeof_tcp leave; done
 }
