@@ -40,36 +40,6 @@ TEST(Fio, CommandOfACase) {
   EXPECT_THAT(fio_command({.poll = true, .write = false, .depth = 1}, "/dev/x", 1), Contains("--hipri=1"));
 }
 
-json fio_output() {
-  return {{"jobs",
-           {{{"error", 0},
-             {"read",
-              {{"total_ios", 1000},
-               {"iops", 1234.5},
-               {"lat_ns", {{"min", 9000}, {"percentile", {{"50.000000", 20000}, {"99.000000", 81000}}}}}}}}}}};
-}
-
-TEST(Fio, OutputIsRead) {
-  const auto result = parse_fio("a warning\n" + fio_output().dump(), false);
-  ASSERT_TRUE(result) << result.error().message;
-  EXPECT_DOUBLE_EQ(result->iops, 1234.5);
-  EXPECT_DOUBLE_EQ(result->min_us, 9);
-  EXPECT_DOUBLE_EQ(result->median_us, 20);
-  EXPECT_DOUBLE_EQ(result->p99_us, 81);
-}
-
-TEST(Fio, WhatIsNotAResultIsAnError) {
-  EXPECT_THAT(parse_fio("fio: no such file", false).error().message, HasSubstr("no such file"));
-  EXPECT_THAT(parse_fio("{\"jobs\":[]}", false).error().message, HasSubstr("not as expected"));
-  EXPECT_THAT(parse_fio(fio_output().dump(), true).error().message, HasSubstr("not as expected"));
-  json bad = fio_output();
-  bad["jobs"][0]["error"] = 5;
-  EXPECT_THAT(parse_fio(bad.dump(), false).error().message, HasSubstr("error 5"));
-  bad = fio_output();
-  bad["jobs"][0]["read"]["total_ios"] = 0;
-  EXPECT_THAT(parse_fio(bad.dump(), false).error().message, HasSubstr("no I/O"));
-}
-
 TEST(Samples, ReadWhatCountersSay) {
   const auto sum = instructions_from(json::parse(R"({"user":[1,2],"kernel":[10,20]})"));
   EXPECT_EQ(sum.user, 3);
@@ -100,13 +70,6 @@ TEST(Samples, WithoutAnIoThereIsNothingToSay) {
                                     {.seconds = 1, .ios = 7, .hosts = {{"a", {}}}, .ledger = {}}};
   EXPECT_TRUE(per_io(samples, {}).hosts.empty());
   EXPECT_TRUE(per_io({}, {}).hosts.empty());
-}
-
-TEST(Samples, SpreadOfValues) {
-  EXPECT_DOUBLE_EQ(spread_of({3, 1, 2}).median, 2);
-  EXPECT_DOUBLE_EQ(spread_of({4, 1, 2, 3}).median, 2.5);
-  EXPECT_DOUBLE_EQ(spread_of({4, 1, 2, 3}).max, 4);
-  EXPECT_DOUBLE_EQ(spread_of({}).max, 0);
 }
 
 constexpr const char* kKallsyms =

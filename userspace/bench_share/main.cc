@@ -111,6 +111,7 @@ int main(int argc, char** argv) {
   CLI::App app("A borrowed drive beside a drive of one's own: latency, instructions and transactions for each I/O.",
                "scripts/bench-share");
   app.add_option("--seconds", options.seconds, "of each measurement")
+      ->envname("BENCH_S")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   app.add_option("--setup", options.setups, "only these")->delimiter(',');

@@ -51,7 +51,7 @@ Result<Measured> measure(Rig& rig, const Setup& setup, const Case& what, const s
                          const Idle& idle, const Symbols& symbols) {
   const auto before = rig.sample(setup.drive);
   if (!before) return std::unexpected(before.error());
-  if (auto started = rig.start(setup.host, fio_command(what, disk, seconds)); !started) {
+  if (auto started = rig.guests().start(setup.host, fio_command(what, disk, seconds)); !started) {
     return std::unexpected(started.error());
   }
   // fio needs a moment to begin.
@@ -63,7 +63,7 @@ Result<Measured> measure(Rig& rig, const Setup& setup, const Case& what, const s
     begun = now->ios;
     if (cluster::interrupted() != 0) return fail("interrupted");
     if (deadline.passed()) {
-      const auto said = rig.finish(setup.host, 1s);
+      const auto said = rig.guests().finish(setup.host, 1s);
       return fail(fmt::format("{}: fio did no I/O in 60 s: {}", setup.name, said ? *said : said.error().message));
     }
   }
@@ -74,9 +74,9 @@ Result<Measured> measure(Rig& rig, const Setup& setup, const Case& what, const s
   if (!samples) return std::unexpected(samples.error());
   auto last = rig.blocks(setup.host);
   if (!last) return std::unexpected(last.error());
-  const auto output = rig.finish(setup.host, std::chrono::seconds(seconds + 60));
+  const auto output = rig.guests().finish(setup.host, std::chrono::seconds(seconds + 60));
   if (!output) return std::unexpected(output.error());
-  const auto fio = parse_fio(*output, what.write);
+  const auto fio = bench::parse_fio(*output, what.write);
   if (!fio) return fail(fmt::format("{} {}: {}", setup.name, name_of(what), fio.error().message));
 
   Measured result{.setup = setup,

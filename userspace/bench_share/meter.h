@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "bench/fio.h"
 #include "bench_share/fio.h"
 #include "bench_share/rig.h"
 #include "bench_share/sample.h"
@@ -22,7 +23,7 @@ struct Idle {
 struct Measured {
   Setup setup;
   Case what;
-  FioResult fio;
+  bench::FioResult fio;
   PerIo io;
   std::map<std::string, Spread> rates;      ///< instructions a second meanwhile, by host, idle ones included
   std::map<std::string, double> functions;  ///< instructions for each I/O on the host of the setup, by function

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <string_view>
 
+#include "bench/guests.h"
 #include "bench_share/sample.h"
 #include "bench_share/setups.h"
 #include "bench_share/symbols.h"
@@ -16,14 +16,12 @@ namespace smartio::bench_share {
 /// The cluster that is measured on: its hosts' drivers and its counters.
 class Rig {
  public:
-  explicit Rig(cluster::Cluster& cluster) : cluster_(cluster) {}
+  explicit Rig(cluster::Cluster& cluster) : cluster_(cluster), guests_(cluster) {}
 
   /// A setup's driver on its host and drive, whatever was there before. The path of its disk there.
   Result<std::string> enter(const Setup& setup);
-  /// Starts a program on a host that goes on by itself: nothing asks after it, so as not to disturb the counts.
-  Result<void> start(const std::string& host, const std::vector<std::string>& command);
-  /// Waits for what start() started: its output.
-  Result<std::string> finish(const std::string& host, std::chrono::seconds patience);
+  /// Programs on the hosts.
+  [[nodiscard]] bench::Guests& guests() { return guests_; }
 
   /// All counters, I/O commands of `drive`.
   Result<Sample> sample(const std::string& drive);
@@ -32,12 +30,11 @@ class Rig {
   Result<Symbols> symbols(const std::string& host);
 
  private:
-  Result<std::string> shell(const std::string& host, std::string_view text, std::vector<std::string> arguments = {},
-                            std::chrono::seconds patience = std::chrono::seconds(60));
   Result<void> leave(const std::string& host);
   Result<void> lend();
 
   cluster::Cluster& cluster_;
+  bench::Guests guests_;
   bool lent_ = false;
 };
 

@@ -41,14 +41,6 @@ Rates rates(const Sample& from, const Sample& to) {
   return result;
 }
 
-Spread spread_of(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  const double median = values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-  return {.min = values.front(), .median = median, .max = values.back()};
-}
-
 PerIo per_io(const std::vector<Sample>& samples, const Rates& idle) {
   std::map<std::string, std::vector<double>> all;
   std::map<std::string, std::vector<double>> kernel;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/spread.h"
+
 namespace smartio::bench_share {
 
 /// Instructions that a host's vCPUs have run together.
@@ -34,13 +36,8 @@ std::map<std::string, double> ledger_from(const nlohmann::json& ledger);
 using Rates = std::map<std::string, Instructions>;
 Rates rates(const Sample& from, const Sample& to);
 
-/// Several values of one thing.
-struct Spread {
-  double min = 0;
-  double median = 0;
-  double max = 0;
-};
-Spread spread_of(std::vector<double> values);
+using bench::Spread;
+using bench::spread_of;
 
 /// What one I/O took, over the intervals between samples.
 struct PerIo {
