@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench_failover/report.h"
+#include "bench_failover/rig.h"
+#include "common/result.h"
+
+namespace smartio::bench_failover {
+
+/// Called after each sample.
+using Progress = std::function<void(unsigned done)>;
+
+/// One I/O at a time, reads and writes of 4 KiB, while the cable that carries them is lost `samples` times and put
+/// back.
+Result<Blackout> measure_blackouts(Rig& rig, Transport transport, const std::string& disk, std::string_view how,
+                                   unsigned samples, const Progress& progress);
+/// With one path, with all, with one cable pulled, and when it is back; `seconds` each.
+Result<std::vector<Throughput>> measure_throughput(Rig& rig, const std::string& disk, unsigned seconds);
+
+}  // namespace smartio::bench_failover
