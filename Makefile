@@ -82,7 +82,7 @@ check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 100 f
 
 check-debug: ## the drivers' tests on a kernel with KASAN, lockdep, kmemleak (built the first time)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --debug-kernel
-	@SMARTIO_KERNEL=debug SHARE_ROUNDS=$(or $(SHARE_ROUNDS),6) $(tree) scripts/check guests
+	@SMARTIO_KERNEL=debug SHARE_ROUNDS=$(or $(SHARE_ROUNDS),6) FAILOVER_EVENTS=$(or $(FAILOVER_EVENTS),20) LATE_ROUNDS=$(or $(LATE_ROUNDS),6) $(tree) scripts/check guests
 
 fuzz: ready ## each fuzzer for FUZZ_S seconds (600)
 	@FUZZ_S=$(or $(FUZZ_S),600) $(tree) scripts/check fuzz

@@ -17,7 +17,7 @@ path() { sh_on "$dual" 'cat /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/smartio/"
 path_above() { [ "$(path "$1" "$2")" -gt "$3" ]; }
 path_is() { [ "$(path "$1" path_state)" = "$2" ]; }
 live() { sh_on "$dual" 'grep -qx live /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/state' "${links[$1]}"; }
-both_live() { live 0 && live 1; }
+both_live() { sh_on "$dual" 'for l in "$@"; do grep -qx live /sys/bus/smartio/devices/*-"$l"/nvme/nvme*/state; done' "${links[@]}"; }
 smartio_both_live() { both_live; }
 # pull N [down|silent]
 pull() {
@@ -37,6 +37,21 @@ fault_on() {
 	local qid n=$1; shift
 	for qid in $(qids "$n"); do fabric drive "$drive" fault "$@" queue="$qid" > /dev/null; done
 }
+# What the drive keeps back: the ids of the commands that a jq condition is true for.
+parked() { fabric drive "$drive" faults | jq -r ".parked[] | select($1) | .id"; }
+some_parked() { [ -n "$(parked "$1")" ]; }
+none_parked() { [ -z "$(parked "$1")" ]; }
+# The lender's Delete I/O SQ, with `fault hold any queue=0`.
+deletion='.queue == 0 and .opcode == 0'
+# The path whose queue has the one command that a jq condition is true for.
+path_of() {
+	local n queue
+	queue=$(fabric drive "$drive" faults | jq -r ".parked[] | select($1) | .queue")
+	for n in 0 1; do ! qids $n | grep -qx "$queue" || echo $n; done
+}
+resets() { fabric drive "$drive" counters | jq .resets; }
+# fail_after SECONDS: I/O of a lost path fails then; -1: never.
+fail_after() { sh_on "$dual" 'for f in /sys/class/nvme/nvme*/fast_io_fail_tmo; do echo "$1" > "$f"; done' "$1"; }
 # iopolicy NAME: how nvme-core spreads I/O over the paths.
 iopolicy() { sh_on "$dual" 'for s in /sys/class/nvme-subsystem/*; do ls $s | grep -q "^nvme[0-9]*n[0-9]*$" && echo "$1" > $s/iopolicy; done' "$1"; }
 
@@ -48,6 +63,9 @@ dual_up() {
 	log_may "$dual" 'subsysnqn .* iopolicy changed from'
 	until_true 30 "both paths of $dual" both_live
 	iopolicy round-robin
+	# what a test that failed may have left
+	fail_after -1
+	sh_on "$dual" 'touch /run/late.stop; pkill -KILL late_read || true'
 }
 disk=/run/shared lender_disk=/run/shared
 

@@ -56,9 +56,11 @@ TEST(Paths, TheBusiestIsTheOneThatDidMost) {
 
 TEST(Report, SaysWhetherTheAimIsReached) {
   Figures figures;
-  figures.blackouts.push_back({.transport = Transport::smartio, .how = "down", .ms = {20, 30, 90}});
-  figures.blackouts.push_back({.transport = Transport::nvmeof_tcp, .how = "down", .ms = {5000, 9000}});
+  figures.blackouts.push_back({.transport = Transport::smartio, .how = Loss::down, .ms = {20, 30, 90}, .stopped = {}});
+  figures.blackouts.push_back(
+      {.transport = Transport::nvmeof_tcp, .how = Loss::silent, .ms = {5000, 9000}, .stopped = "pulled"});
   EXPECT_THAT(report(figures), HasSubstr("30.0, reached"));
+  EXPECT_THAT(report(figures), HasSubstr("ended early: pulled"));
   figures.blackouts[0].ms = {150};
   EXPECT_THAT(report(figures), HasSubstr("150.0, MISSED"));
   EXPECT_EQ(to_json(figures)["blackouts"][1]["median_ms"], 7000);

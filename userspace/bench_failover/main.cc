@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // smartio-bench-failover: what make bench-failover runs. Brings a cluster with two cables up, pulls them under I/O, and
-// prints how long that stood still, beside NVMe-oF over TCP on the same cables; docs/failover.md says what was seen.
+// prints how long that stood still, beside NVMe-oF over TCP on two networks; docs/failover.md says what was seen.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -32,21 +32,23 @@ struct Options {
 
 Result<void> measure(Rig& rig, const Options& options, Figures& figures) {
   auto chosen = [&](const char* part) { return std::ranges::find(options.parts, part) != options.parts.end(); };
-  auto blackout = [&](Transport transport, const std::string& disk, const char* how) -> Result<void> {
+  auto blackout = [&](Transport transport, const std::string& disk, Loss how) -> Result<void> {
     auto progress = [&](unsigned done) {
       if (done % 10 == 0 || done == options.samples)
-        fmt::print(stderr, "{}, {}: {} of {}\n", name_of(transport), how, done, options.samples);
+        fmt::print(stderr, "{}, {}: {} of {}\n", name_of(transport), name_of(how), done, options.samples);
     };
     auto measured = measure_blackouts(rig, transport, disk, how, options.samples, progress);
-    if (!measured) return fail(fmt::format("{}, {}: {}", name_of(transport), how, measured.error().message));
+    if (!measured) return fail(fmt::format("{}, {}: {}", name_of(transport), name_of(how), measured.error().message));
     figures.blackouts.push_back(std::move(*measured));
+    const std::string& stopped = figures.blackouts.back().stopped;
+    if (!stopped.empty()) return fail(fmt::format("{}, {}: {}", name_of(transport), name_of(how), stopped));
     return {};
   };
   if (chosen("down") || chosen("silent") || chosen("throughput")) {
     const auto disk = rig.enter(Transport::smartio);
     if (!disk) return std::unexpected(disk.error());
-    for (const char* how : {"down", "silent"}) {
-      if (!chosen(how)) continue;
+    for (const Loss how : {Loss::none, Loss::down, Loss::silent}) {
+      if (how != Loss::none && !chosen(how == Loss::down ? "down" : "silent")) continue;
       if (auto done = blackout(Transport::smartio, *disk, how); !done) return done;
     }
     if (chosen("throughput")) {
@@ -58,7 +60,7 @@ Result<void> measure(Rig& rig, const Options& options, Figures& figures) {
   if (chosen("tcp")) {
     const auto disk = rig.enter(Transport::nvmeof_tcp);
     if (!disk) return std::unexpected(disk.error());
-    if (auto done = blackout(Transport::nvmeof_tcp, *disk, "down"); !done) return done;
+    if (auto done = blackout(Transport::nvmeof_tcp, *disk, Loss::silent); !done) return done;
   }
   return {};
 }
@@ -108,7 +110,9 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "of each measurement of throughput")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  app.add_option("--part", options.parts, "only these of: down, silent, throughput, tcp")->delimiter(',');
+  app.add_option("--part", options.parts, "only these")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"down", "silent", "throughput", "tcp"}));
   app.add_flag("--use-running", options.use_running,
                "the cluster $CLUSTER, which is up by: scripts/cluster up pair-dual");
   app.add_option("--output", options.output, "JSON")->required();

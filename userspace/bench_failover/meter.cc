@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <random>
 #include <thread>
 
 #include "bench_failover/blackout.h"
@@ -53,22 +55,35 @@ Result<void> wait_goes_on(Rig& rig, const std::string& disk) {
     const auto now = rig.completed(disk);
     if (!now) return std::unexpected(now.error());
     if (*now >= *before + kGoesOn) return {};
-    if (deadline.passed()) return fail("waited in vain for I/O to go on");
+    if (deadline.passed()) {
+      const auto said = rig.guests().finish(kBorrower, 0s);
+      return fail(fmt::format("waited in vain for I/O to go on: {}", said ? *said : said.error().message));
+    }
     std::this_thread::sleep_for(50ms);
   }
   return fail("interrupted");
 }
 
-Result<Interval> sample(Rig& rig, const std::string& disk, std::string_view how) {
+/// How often one side asks whether the other is there: a loss comes at any moment of that.
+std::chrono::milliseconds period(Transport transport) {
+  return transport == Transport::smartio ? 1000ms : 5000ms;  // the heartbeat's; nvme-core's keep-alive
+}
+
+Result<Interval> sample(Rig& rig, const std::string& disk, Loss how) {
   const auto cable = rig.active_cable();
   if (!cable) return std::unexpected(cable.error());
   const auto from = rig.now_ms();
   if (!from) return std::unexpected(from.error());
-  if (auto lost = rig.set_cable(*cable, how); !lost) return std::unexpected(lost.error());
-  if (auto goes_on = wait_goes_on(rig, disk); !goes_on) return std::unexpected(goes_on.error());
+  if (how != Loss::none) {
+    if (auto lost = rig.set_cable(*cable, name_of(how)); !lost) return std::unexpected(lost.error());
+  }
+  const auto goes_on = wait_goes_on(rig, disk);
   const auto to = rig.now_ms();
+  if (how != Loss::none) {
+    if (auto back = rig.set_cable(*cable, "up"); !back) return std::unexpected(back.error());
+  }
+  if (!goes_on) return std::unexpected(goes_on.error());
   if (!to) return std::unexpected(to.error());
-  if (auto back = rig.set_cable(*cable, "up"); !back) return std::unexpected(back.error());
   if (auto live = rig.wait_all_live(kPatience); !live) return std::unexpected(live.error());
   return Interval{.from_ms = *from, .to_ms = *to + kLogMs};
 }
@@ -90,28 +105,37 @@ Result<bench::FioResult> fio(Rig& rig, const std::string& disk, std::string_view
 
 }  // namespace
 
-Result<Blackout> measure_blackouts(Rig& rig, Transport transport, const std::string& disk, std::string_view how,
-                                   unsigned samples, const Progress& progress) {
+Result<Blackout> measure_blackouts(Rig& rig, Transport transport, const std::string& disk, Loss how, unsigned samples,
+                                   const Progress& progress) {
   if (auto set = rig.set_policy("numa"); !set) return std::unexpected(set.error());  // the kernel's default
   if (auto started = rig.guests().start(kBorrower, latency_job(disk)); !started)
     return std::unexpected(started.error());
-  if (auto begun = wait_goes_on(rig, disk); !begun) return std::unexpected(begun.error());
+  Blackout result{.transport = transport, .how = how, .ms = {}, .stopped = {}};
   std::vector<Interval> intervals;
-  while (intervals.size() < samples) {
-    auto one = sample(rig, disk, how);
-    if (!one) return std::unexpected(one.error());
-    intervals.push_back(*one);
-    progress(static_cast<unsigned>(intervals.size()));
+  std::mt19937 random(1);
+  std::uniform_int_distribution<std::chrono::milliseconds::rep> moment(0, period(transport).count());
+  auto running = wait_goes_on(rig, disk);
+  while (running && intervals.size() < samples) {
+    if (how != Loss::none) std::this_thread::sleep_for(std::chrono::milliseconds(moment(random)));
+    if (auto one = sample(rig, disk, how)) {
+      intervals.push_back(*one);
+      progress(static_cast<unsigned>(intervals.size()));
+    } else {
+      running = std::unexpected(one.error());
+    }
   }
+  cluster::clear_interrupt();
+  if (!running) result.stopped = running.error().message;
   if (auto ended = rig.guests().shell(kBorrower, "pkill -INT -x fio"); !ended) return std::unexpected(ended.error());
-  if (auto output = rig.guests().finish(kBorrower, 60s); !output) return std::unexpected(output.error());
+  if (auto output = rig.guests().finish(kBorrower, kPatience); !output) return std::unexpected(output.error());
   const auto log = rig.guests().file(kBorrower, kLatencies);
   if (!log) return std::unexpected(log.error());
   const auto entries = parse_latencies(*log);
   if (!entries) return std::unexpected(entries.error());
   auto ms = blackouts(*entries, intervals);
   if (!ms) return std::unexpected(ms.error());
-  return Blackout{.transport = transport, .how = std::string(how), .ms = std::move(*ms)};
+  result.ms = std::move(*ms);
+  return result;
 }
 
 Result<std::vector<Throughput>> measure_throughput(Rig& rig, const std::string& disk, unsigned seconds) {

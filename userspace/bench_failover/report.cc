@@ -17,17 +17,30 @@ constexpr double kMostMs = 100;  // of the median after a cable was pulled: the 
 
 }  // namespace
 
+std::string_view name_of(Loss loss) {
+  switch (loss) {
+    case Loss::none:
+      return "not lost";
+    case Loss::down:
+      return "down";
+    case Loss::silent:
+      break;
+  }
+  return "silent";
+}
+
 std::string report(const Figures& figures) {
-  std::string text = "from the lost cable to the next completed I/O, ms\n";
-  text +=
-      fmt::format("{:<14}{:<8}{:>9}{:>10}{:>10}{:>10}{:>10}\n", "", "cable", "samples", "min", "median", "99th", "max");
+  std::string text = "the longest that an I/O took, one at a time, from the loss of its cable until I/O goes on, ms\n";
+  text += fmt::format("{:<14}{:<10}{:>9}{:>10}{:>10}{:>10}{:>10}\n", "", "cable", "samples", "min", "median", "99th",
+                      "max");
   for (const Blackout& one : figures.blackouts) {
     const bench::Spread spread = bench::spread_of(one.ms);
-    text += fmt::format("{:<14}{:<8}{:>9}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.1f}\n", name_of(one.transport), one.how,
-                        one.ms.size(), spread.min, spread.median, spread.p99, spread.max);
+    text += fmt::format("{:<14}{:<10}{:>9}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.1f}\n", name_of(one.transport),
+                        name_of(one.how), one.ms.size(), spread.min, spread.median, spread.p99, spread.max);
+    if (!one.stopped.empty()) text += fmt::format("  ended early: {}\n", one.stopped);
   }
   for (const Blackout& one : figures.blackouts) {
-    if (one.transport != Transport::smartio || one.how != "down" || one.ms.empty()) continue;
+    if (one.transport != Transport::smartio || one.how != Loss::down || one.ms.empty()) continue;
     const double median = bench::spread_of(one.ms).median;
     text += fmt::format("aim: median of a pulled cable at most {:.0f} ms: {:.1f}, {}\n", kMostMs, median,
                         median <= kMostMs ? "reached" : "MISSED");
@@ -48,7 +61,7 @@ ordered_json to_json(const Figures& figures) {
   for (const Blackout& one : figures.blackouts) {
     const bench::Spread spread = bench::spread_of(one.ms);
     out["blackouts"].push_back({{"transport", name_of(one.transport)},
-                                {"cable", one.how},
+                                {"cable", name_of(one.how)},
                                 {"min_ms", spread.min},
                                 {"median_ms", spread.median},
                                 {"p99_ms", spread.p99},

@@ -10,12 +10,19 @@
 
 namespace smartio::bench_failover {
 
-/// What happens to the cable that carries the I/O: "down" (pulled, both sides are told) or "silent" (it swallows
-/// everything).
+/// What happens to the cable that carries the I/O.
+enum class Loss {
+  none,    ///< nothing: how long an I/O takes in as much time
+  down,    ///< it is pulled, both sides are told
+  silent,  ///< it swallows everything and tells nobody; a network is always lost so
+};
+std::string_view name_of(Loss loss);
+
 struct Blackout {
   Transport transport = Transport::smartio;
-  std::string how;
+  Loss how = Loss::none;
   std::vector<double> ms;  ///< of each sample
+  std::string stopped;     ///< why there are fewer samples than were asked for; empty: there are not
 };
 
 /// fio over one arrangement of paths.

@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 namespace {
 
 // The lender's drive is nobody's.
-constexpr std::string_view kLeave = R"sh(nvmeof_tcp leave
+constexpr std::string_view kLeave = R"sh(pkill -KILL -x fio && sleep 1 || true
+nvmeof_tcp leave
 ! [ -d /sys/module/smartio_nvme ] || rmmod smartio_nvme
 for d in /sys/class/smartio_lent/*; do [ ! -e "$d" ] || smartioctl unlend "${d##*/}" > /dev/null; done
 for m in nvme smartio_nvme_mgr ntb_smartio; do ! [ -d /sys/module/$m ] || modprobe -r $m; done)sh";

@@ -95,7 +95,9 @@ std::size_t CommandSet::write_bytes(const SubmissionEntry& entry) const {
   const std::lock_guard lock(state_->mutex);
   const Namespace* ns = state_->find(entry.nsid);
   if (ns == nullptr) return 0;
-  const std::size_t bytes = ((entry.cdw12 & 0xFFFFU) + std::size_t{1}) * ns->store.block_size();
+  const std::uint64_t blocks = (entry.cdw12 & 0xFFFFU) + std::uint64_t{1};
+  if (!ns->store.in_range(std::uint64_t{entry.cdw11} << 32U | entry.cdw10, blocks)) return 0;
+  const std::size_t bytes = blocks * ns->store.block_size();
   return bytes > state_->config.max_transfer() ? 0 : bytes;
 }
 
