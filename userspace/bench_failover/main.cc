@@ -6,11 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "bench/session.h"
 #include "bench_failover/meter.h"
 #include "bench_failover/report.h"
 #include "bench_failover/rig.h"
@@ -66,35 +65,18 @@ Result<void> measure(Rig& rig, const Options& options, Figures& figures) {
 }
 
 int run(const Options& options) {
-  auto complain = [](const Error& error) {
-    fmt::print(stderr, "bench-failover: {}\n", error.message);
-    return 1;
-  };
-  const auto installation = cluster::Installation::from_environment();
-  if (!installation) return complain(installation.error());
-  const char* name = std::getenv("CLUSTER");
-  cluster::Cluster cluster(
-      *installation,
-      cluster::StateFolder(installation->run_folder() / (name != nullptr && *name != '\0' ? name : "bench-failover")),
-      [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
-  if (!options.use_running) {
-    cluster::UpOptions up;
-    up.topology = "pair-dual";
-    if (auto started = cluster.up(up); !started) return complain(started.error());
-  }
-  Rig rig(cluster);
-  Figures figures;
-  Result<void> done = measure(rig, options, figures);
-  if (!figures.blackouts.empty() || !figures.throughput.empty()) {
-    fmt::print("\n{}", report(figures));
-    std::filesystem::create_directories(std::filesystem::absolute(options.output).parent_path());
-    if (auto written = cluster::write_file(options.output, to_json(figures).dump(1) + "\n"); !written) done = written;
-  }
-  if (!options.use_running) {
-    cluster::clear_interrupt();
-    if (auto ended = cluster.down(); !ended && done) done = ended;
-  }
-  return done ? 0 : complain(done.error());
+  bench::Session session{.name = "bench-failover", .up = {}, .use_running = options.use_running};
+  session.up.topology = "pair-dual";
+  return bench::on_cluster(session, [&](cluster::Cluster& cluster) {
+    Rig rig(cluster);
+    Figures figures;
+    Result<void> done = measure(rig, options, figures);
+    if (!figures.blackouts.empty() || !figures.throughput.empty()) {
+      fmt::print("\n{}", report(figures));
+      if (auto written = bench::write_figures(options.output, to_json(figures)); !written) done = written;
+    }
+    return done;
+  });
 }
 
 }  // namespace

@@ -6,11 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "bench/session.h"
 #include "bench_share/meter.h"
 #include "bench_share/report.h"
 #include "bench_share/rig.h"
@@ -66,24 +65,7 @@ void print(const std::vector<Measured>& all, std::size_t functions) {
   fmt::print("{}", aims_table(all));
 }
 
-int run(const Options& options) {
-  auto complain = [](const Error& error) {
-    fmt::print(stderr, "bench-share: {}\n", error.message);
-    return 1;
-  };
-  const auto installation = cluster::Installation::from_environment();
-  if (!installation) return complain(installation.error());
-  const char* name = std::getenv("CLUSTER");
-  cluster::Cluster cluster(
-      *installation,
-      cluster::StateFolder(installation->run_folder() / (name != nullptr && *name != '\0' ? name : "bench-share")),
-      [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
-  if (!options.use_running) {
-    cluster::UpOptions up;
-    up.topology = "pair-bench";
-    up.count_instructions = true;
-    if (auto started = cluster.up(up); !started) return complain(started.error());
-  }
+Result<void> measure_all(cluster::Cluster& cluster, const Options& options) {
   std::vector<Measured> all;
   Result<void> done;
   Rig rig(cluster);
@@ -93,14 +75,16 @@ int run(const Options& options) {
   }
   if (!all.empty()) {
     print(all, options.functions);
-    std::filesystem::create_directories(std::filesystem::absolute(options.output).parent_path());
-    if (auto written = cluster::write_file(options.output, to_json(all).dump(1) + "\n"); !written) done = written;
+    if (auto written = bench::write_figures(options.output, to_json(all)); !written) done = written;
   }
-  if (!options.use_running) {
-    cluster::clear_interrupt();
-    if (auto ended = cluster.down(); !ended && done) done = ended;
-  }
-  return done ? 0 : complain(done.error());
+  return done;
+}
+
+int run(const Options& options) {
+  bench::Session session{.name = "bench-share", .up = {}, .use_running = options.use_running};
+  session.up.topology = "pair-bench";
+  session.up.count_instructions = true;
+  return bench::on_cluster(session, [&](cluster::Cluster& cluster) { return measure_all(cluster, options); });
 }
 
 }  // namespace
