@@ -53,6 +53,8 @@ fs_log() {
 		log_may "$host" '\([^)]*\):(dlm|o2net)_[a-z_]+:[0-9]+ ERROR'
 		log_may "$host" '\] (lockres: | +last used: | +on dirty list: | +inflight locks: | +refmap nodes: |\], inflight=| +(granted|converting|blocked) queue:| +type=-?[0-9]+, conv=-?[0-9]+, node=)'
 		log_may "$host" 'JBD2: Ignoring recovery information on journal'
+		# OCFS2: a file that several hosts make at once (fs_worker.cc)
+		log_may "$host" 'ocfs2_(check_dir_for_entry|mknod|create):[0-9]+ ERROR: status = -17'
 		# io_uring asks not to wait, and tries again
 		log_may "$host" 'ocfs2_dio_end_io:[0-9]+ ERROR: Direct IO failed, bytes = -11'
 		# its heartbeat waits for the drive, and the others are asked
