@@ -36,6 +36,7 @@ at_once() {
 
 # ---- coming and going ----
 
+link_options=()	# of ntb_smartio, a test's own
 # What a host needs before it can lend or borrow: the NTBs' drivers and ntb_smartio, nothing else that wants them.
 load_links() {
 	sh_on "$1" '! { [ -d /sys/module/nvmet_tcp ] || [ -d /sys/module/nvme_tcp ]; } || nvmeof_tcp leave	# of a test that failed
@@ -43,7 +44,7 @@ load_links() {
 		for m in p2p_drive p2p_memory smartio_echo smartio_hostile ntb_netdev ntb_transport ntb_pingpong ntb_perf nvme; do
 			! [ -d /sys/module/$m ] || modprobe -r $m
 		done
-		modprobe ntb_hw_amd; modprobe ntb_smartio'
+		modprobe ntb_hw_amd; modprobe ntb_smartio "$@"' ${link_options[@]+"${link_options[@]}"}
 }
 links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
 
