@@ -138,6 +138,7 @@ slow_lender=$(sh_on lender '[ -z "$(ls /sys/class/iommu)" ] || echo 1')
 load_shape=(--bssplit=4k/70:64k/20:256k/10 --iodepth=32 --size=16m)
 [ -z "$slow_lender" ] || load_shape=(--bs=4k --iodepth=8 --size=2m)
 
+load_engines=(libaio io_uring)	# of fio, in turn
 # Each host has a part of the disk to itself, this many MiB; region HOST: where it begins.
 region_mib=128
 region() { local n=0 host; for host in "${all[@]}"; do [ "$host" != "$1" ] || { echo $((n * region_mib)); return; }; n=$((n + 1)); done; fail "no host $1"; }
@@ -147,12 +148,13 @@ region() { local n=0 host; for host in "${all[@]}"; do [ "$host" != "$1" ] || { 
 start_load() {
 	sh_on "$1" 'rm -f /run/load.*
 		cat > /run/load
-		setsid bash /run/load "$@" > /dev/null 2>&1 &' "$(region "$1")" "${load_shape[@]}" << 'LOAD'
+		setsid bash /run/load "$@" > /dev/null 2>&1 &' "$(region "$1")" "${load_engines[*]}" "${load_shape[@]}" << 'LOAD'
 echo $$ > /run/load.pid
-at=$1 n=0 engines=(libaio io_uring)
-shift
+at=$1 n=0
+read -ra engines <<< "$2"
+shift 2
 until [ -e /run/load.stop ]; do
-	fio --name=load --filename=/run/shared --allow_file_create=0 --direct=1 --ioengine=${engines[n % 2]} --rw=randrw --rwmixwrite=60 \
+	fio --name=load --filename=/run/shared --allow_file_create=0 --direct=1 --ioengine=${engines[n % ${#engines[@]}]} --rw=randrw --rwmixwrite=60 \
 		"$@" --offset=$((at + 64))m --randseed=$((n + 1)) --verify=crc32c \
 		--verify_fatal=1 > /run/load.out 2>&1 || { touch /run/load.failed; break; }
 	n=$((n + 1))
