@@ -34,33 +34,31 @@ endif()
 
 # What is run again on another cluster to see that it does not depend on the IOMMU, or the number of hosts: the core of it
 # in make check, all of it in make check-long.
-set(SHARE_AGAIN share/attach share/nvme-cli share/interrupts share/commands share/sharing share/lender-reboot)
+set(SHARE_AGAIN share/attach share/nvme-cli share/interrupts share/commands share/sharing share/pulled-cable
+  share/reset-under-load share/lender-reboot)
 # The emulation is slow with the lender's IOMMU on (docs/fabric.md): what takes minutes there is for check-long.
 set(SHARE_IOMMU share/attach share/nvme-cli share/interrupts share/commands share/lender-reboot)
-# What depends on how the lender's IOMMU sees the drive's and the NTB's accesses; the rest is about the drive itself.
-set(NVME_IOMMU nvme/probe nvme/fio-verify nvme/poll-queues nvme/passthrough nvme/reset-under-load nvme/flush-fua-power)
-set(NTB_IOMMU ntb/link ntb/pingpong ntb/silent ntb/kselftest)
+set(TOOL_AGAIN)
 set(P2P_LONG)
 if(SMARTIO_LONG)
   set(SHARE_AGAIN ${SHARE})
   set(SHARE_IOMMU ${SHARE})
-  set(NVME_IOMMU ${NVME})
-  set(NTB_IOMMU ${NTB} ntb/kselftest-tool)
+  set(TOOL_AGAIN ntb/kselftest-tool)
   set(P2P_LONG p2p/pulled-cable p2p/reload)
 endif()
 
 on_cluster(1 share star share/ledger share/lender-idle ${SHARE} ${HOSTILE})
 on_cluster(2 noiommu pair-noiommu ${NVME} ${NTB} ntb/kselftest-tool ${FAULTS})
-on_cluster(2 iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS} smartio/removed-ntb)
+on_cluster(2 iommu pair-iommu ${NVME} ${NTB} ${TOOL_AGAIN} ${FAULTS} smartio/removed-ntb)
 on_cluster(2 share-iommu star-iommu ${SHARE_IOMMU})
 on_cluster(2 share-pair pair ${SHARE_AGAIN})
-on_cluster(1 manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+on_cluster(2 manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
 on_cluster(1 dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER})
 on_cluster(2 star star ${P2P} ${P2P_LONG} cluster/tool cluster/side-by-side cluster/instructions)
 on_cluster(1 few star-few share/quota)
-on_cluster(2 gfs2 star ${GFS2})
+on_cluster(1 gfs2 star ${GFS2})
 on_cluster(2 ocfs2 star ${OCFS2})
 
 # The command that README.md begins with.
 add_test(NAME demo COMMAND ${TOP}/scripts/demo)
-set_tests_properties(demo PROPERTIES ENVIRONMENT CLUSTER=check-demo DEPENDS "few/down;ocfs2/down" TIMEOUT 600)
+set_tests_properties(demo PROPERTIES ENVIRONMENT CLUSTER=check-demo DEPENDS "gfs2/down;ocfs2/down" TIMEOUT 600)
