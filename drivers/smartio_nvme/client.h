@@ -4,7 +4,9 @@
  * on another host, owns; shown to this host by nvme-core.
  *
  *   client_main.c	driver on the bus "smartio", module parameters
- *   client_path.c	what happens to a path: joins, losses, removal
+ *   client_path.c	what happens to a path: states and losses
+ *   client_leave.c	a path that goes
+ *   client_session.c	attempts to get a session and a path up in it
  *   client_drive.c	several ways to one drive
  *   client_join.c	bringing a path up, once or again
  *   client_ctrl.c	the nvme_ctrl: registers, events, what nvme-core calls
@@ -44,6 +46,8 @@
 /* Aborts of a path that are under way at once. */
 #define SNVME_ABORTS		4
 #define SNVME_CALL_MS		10000
+/* Until the lender is tried again, the first time. */
+#define SNVME_RETRY_MS		100
 
 /* ---- module parameters (client_main.c) ---- */
 
@@ -441,8 +445,22 @@ void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss);
 void snvme_path_failover(struct snvme_path *path);
 void snvme_path_set(struct snvme_path *path, enum snvme_state state);
 void snvme_path_close(struct snvme_path *path);
-void snvme_path_leave(struct snvme_path *path);
 void snvme_path_init(struct snvme_path *path);
+unsigned int snvme_path_held(struct snvme_path *path);
+void snvme_path_drop(struct snvme_path *path);
+int snvme_path_revoke(struct snvme_path *path);
+void snvme_path_revoked(struct snvme_path *path, bool retry);
+void snvme_path_expel(struct snvme_path *path);
+
+/* ---- client_leave.c ---- */
+
+void snvme_path_leave(struct snvme_path *path);
+
+/* ---- client_session.c ---- */
+
+bool snvme_session_over(int opened);
+bool snvme_was_fenced(int opened);
+int snvme_session_open(struct snvme_client *client, struct snvme_path *path);
 void snvme_client_init(struct snvme_client *client);
 void snvme_client_kick(struct snvme_client *client);
 

@@ -37,11 +37,18 @@ struct snvme_orphan {
 	u64 session;
 };
 
+/* Is it this one that the client's way leads to? */
+static bool snvme_is_drive(const struct snvme_client *client,
+			   const uuid_t *host, const char *pci_name)
+{
+	return uuid_equal(&client->sdev->host, host) &&
+	       !strcmp(client->sdev->pci_name, pci_name);
+}
+
 static bool snvme_same_drive(const struct snvme_client *a,
 			     const struct snvme_client *b)
 {
-	return uuid_equal(&a->sdev->host, &b->sdev->host) &&
-	       !strcmp(a->sdev->pci_name, b->sdev->pci_name);
+	return snvme_is_drive(a, &b->sdev->host, b->sdev->pci_name);
 }
 
 /**
@@ -189,8 +196,7 @@ void snvme_drives_exit(void)
 static bool snvme_orphan_of(const struct snvme_orphan *orphan,
 			    const struct snvme_client *client)
 {
-	return uuid_equal(&orphan->host, &client->sdev->host) &&
-	       !strcmp(orphan->pci_name, client->sdev->pci_name);
+	return snvme_is_drive(client, &orphan->host, orphan->pci_name);
 }
 
 /* Return: the session of such an orphan, 0 if there is none. */

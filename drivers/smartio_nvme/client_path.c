@@ -22,18 +22,9 @@
  *
  * Losses and joins run on the client's ordered workqueue, one after another.
  */
-#include <linux/delay.h>
-#include <linux/sched/mm.h>
-
 #include "client.h"
 #include "client_trace.h"
 
-#define SNVME_BACKOFF_MIN_MS	100
-#define SNVME_BACKOFF_MAX_MS	2000
-/* Nothing to hope for soon: fenced, no queue pair left, or another version. */
-#define SNVME_BACKOFF_SLOW_MS	10000
-/* How long a path that goes waits for the lender to end its session. */
-#define SNVME_LEAVE_S		30
 /* Until the lender, which did not answer, is asked again. */
 #define SNVME_REVOKE_AGAIN_S	1
 
@@ -131,7 +122,14 @@ static bool snvme_count_started(struct request *rq, void *data)
 	return true;
 }
 
-static unsigned int snvme_held(struct snvme_path *path)
+/**
+ * snvme_path_held() - requests that were sent and have no answer
+ * @path: the path
+ *
+ * Context: process.
+ * Return: how many.
+ */
+unsigned int snvme_path_held(struct snvme_path *path)
 {
 	unsigned int count = 0;
 
@@ -160,15 +158,20 @@ static void snvme_drop_admin(struct snvme_path *path)
 	spin_unlock_irq(&path->lock);
 }
 
-/*
- * Nothing is sent any more; what was is held. Requests that nvme-core has not
- * started go elsewhere by themselves from here on.
+/**
+ * snvme_path_drop() - nothing is sent any more; what was is held
+ * @path: lost
+ *
+ * Requests that nvme-core has not started go elsewhere by themselves from here
+ * on.
  *
  * The queues are not quiesced: a scan may add a namespace between quiesce and
  * unquiesce, at which blk-mq warns. The SQ's lock does it, and then a
  * queue_rq() that is under way is waited for.
+ *
+ * Context: process, may sleep.
  */
-static void snvme_path_drop(struct snvme_path *path)
+void snvme_path_drop(struct snvme_path *path)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
 	unsigned int i;
@@ -214,11 +217,15 @@ static void snvme_fail_held(struct snvme_path *path)
 		dev_warn(path->ctrl.device, "%u held requests failed\n", count);
 }
 
-/*
- * The device touches nothing of the old session any more. @retry: it was the
- * lender who said so, so that another path may send them again.
+/**
+ * snvme_path_revoked() - the device touches nothing of the old session any more
+ * @path: dropped
+ * @retry: it was the lender who said so, so that another path may send again
+ *         what is held; else that fails
+ *
+ * Context: process, may sleep.
  */
-static void snvme_path_revoked(struct snvme_path *path, bool retry)
+void snvme_path_revoked(struct snvme_path *path, bool retry)
 {
 	unsigned int i, late = 0, held;
 
@@ -228,7 +235,7 @@ static void snvme_path_revoked(struct snvme_path *path, bool retry)
 	cancel_delayed_work(&path->fail_work);
 	for (i = 0; i < path->max_queues; i++)
 		late += snvme_queue_reap_late(&path->queues[i]);
-	held = snvme_held(path);
+	held = snvme_path_held(path);
 	snvme_count(path, SNVME_STAT_REAPED_LATE, late);
 	snvme_flush_hold(path);
 	if (retry) {
@@ -254,7 +261,7 @@ static void snvme_path_revoked(struct snvme_path *path, bool retry)
 /* Once a loss: what was asked for here is no warning. */
 static void snvme_loss_log(struct snvme_path *path)
 {
-	unsigned int held = snvme_held(path);
+	unsigned int held = snvme_path_held(path);
 
 	if (path->told)
 		return;
@@ -266,8 +273,13 @@ static void snvme_loss_log(struct snvme_path *path)
 		   "path lost (%s), %u requests held\n", path->why, held);
 }
 
-/* We delete it, so a new one may come; unless a user does it already. */
-static void snvme_path_expel(struct snvme_path *path)
+/**
+ * snvme_path_expel() - we delete it, so that a new one may come
+ * @path: the path; unless a user deletes it already
+ *
+ * Context: process, may sleep.
+ */
+void snvme_path_expel(struct snvme_path *path)
 {
 	path->expelled = true;
 	if (nvme_delete_ctrl(&path->ctrl))
@@ -314,14 +326,20 @@ static void snvme_lose_work(struct work_struct *work)
 	if (tmo >= 0)
 		mod_delayed_work(client->wq, &path->fail_work, tmo * HZ);
 	mod_delayed_work(client->wq, &client->join_work,
-			 session ? 0 : msecs_to_jiffies(SNVME_BACKOFF_MIN_MS));
+			 session ? 0 : msecs_to_jiffies(SNVME_RETRY_MS));
 }
 
-/*
- * Ends a lost path's session over another way: its own link may be down for
- * long. Its window is shut: lose_work has seen to it.
+/**
+ * snvme_path_revoke() - ends a lost path's session over another way
+ * @path: dropped; its own link may be down for long
+ *
+ * Its window is shut: lose_work has seen to it.
+ *
+ * Context: process, may sleep for seconds.
+ * Return: 0: it is over, and what was held is given back; -ENOLINK: there is no
+ * other way that has a session now; else see smartio_revoke().
  */
-static int snvme_path_revoke(struct snvme_path *path)
+int snvme_path_revoke(struct snvme_path *path)
 {
 	int ret = path->ended ? 0 : snvme_drive_revoke(path);
 
@@ -422,331 +440,4 @@ void snvme_path_close(struct snvme_path *path)
 	cancel_work_sync(&path->lose_work);
 	cancel_delayed_work_sync(&path->revoke_work);
 	cancel_delayed_work_sync(&path->fail_work);
-}
-
-/* ---- leaving ---- */
-
-/*
- * What smartio_open() returned: is the session before over? Not when nobody
- * answered, or the answer came too late.
- */
-static bool snvme_session_over(int opened)
-{
-	switch (opened) {
-	case 0:
-	case -EACCES:	/* fenced */
-	case -ESTALE:	/* fenced, and let in again */
-	case -EAGAIN:	/* the controller is being reset */
-	case -ENODEV:	/* lent no more */
-		return true;
-	}
-	return false;
-}
-
-/*
- * What this host had under way fails then: others have gone on without it, and
- * it must not come later, over whichever path.
- */
-static bool snvme_was_fenced(int opened)
-{
-	return opened == -EACCES || opened == -ESTALE;
-}
-
-/* As smartio_open(); -ESTALE: this host was fenced since the path was made. */
-static int snvme_open(struct snvme_client *client, struct snvme_path *path)
-{
-	int ret = smartio_open(client->sdev);
-
-	if (ret == -EACCES && path)
-		snvme_drive_refused(client, path);
-	if (ret)
-		return ret;
-	ret = snvme_drive_opened(client);
-	if (ret)
-		smartio_close(client->sdev);
-	return ret;
-}
-
-/* Return: whether there is a hope that it ends. */
-static bool snvme_leave_waits(struct snvme_path *path)
-{
-	if (time_after(jiffies, path->leave_by)) {
-		dev_err(path->ctrl.device,
-			"%s did not end the session within %u s, going anyway\n",
-			path->sdev->host_name, SNVME_LEAVE_S);
-		return false;
-	}
-	return smartio_link_up(path->sdev) ||
-	       (snvme_held(path) && snvme_drive_others(path->client));
-}
-
-/*
- * Return: whether the lender has ended the session, and another path may send
- * again what was under way. If not, the link is down, and the window shut; or
- * this host is fenced.
- */
-static bool snvme_leave_session(struct snvme_path *path)
-{
-	struct snvme_client *client = path->client;
-	int ret;
-
-	while (path->session && !READ_ONCE(path->fenced)) {
-		if (!snvme_path_revoke(path))
-			break;
-		if (smartio_link_up(path->sdev)) {
-			ret = snvme_open(client, path);
-			if (!ret)
-				smartio_close(path->sdev);
-			/* The device is lent no more, or not to us: all ended. */
-			if (snvme_session_over(ret))
-				return !snvme_was_fenced(ret);
-		}
-		if (!snvme_leave_waits(path)) {
-			snvme_drive_orphan(client, path->session);
-			return false;
-		}
-		msleep(SNVME_BACKOFF_MIN_MS);
-	}
-	return !READ_ONCE(path->fenced);
-}
-
-/**
- * snvme_path_leave() - the controller is being deleted
- * @path: in state DELETING
- *
- * When it returns no request of it is with the device.
- *
- * Context: process, may sleep; not on client->wq.
- */
-void snvme_path_leave(struct snvme_path *path)
-{
-	struct snvme_client *client = path->client;
-	unsigned int noio = memalloc_noio_save();
-
-	spin_lock_irq(&path->lock);
-	path->leave_by = jiffies + SNVME_LEAVE_S * HZ;
-	path->leaving = true;
-	spin_unlock_irq(&path->lock);
-	snvme_path_lose(path, SNVME_LOSS_REMOVED);
-	/*
-	 * A path that is DELETING is chosen by multipath still, and a bio would
-	 * spin on it, for its queues take nothing.
-	 */
-	nvme_change_ctrl_state(&path->ctrl, NVME_CTRL_DELETING_NOIO);
-	cancel_delayed_work_sync(&client->join_work);
-	queue_work(client->wq, &path->lose_work);
-	flush_work(&path->lose_work);
-	snvme_path_close(path);
-	snvme_path_revoked(path, snvme_leave_session(path));
-	memalloc_noio_restore(noio);
-}
-
-/* ---- joining ---- */
-
-static const char *snvme_explain(int error)
-{
-	switch (error) {
-	case -EACCES:
-		return "this host is fenced";
-	case -ENOSPC:
-		return "no queue pair or memory is left for this host";
-	case -EPROTO:
-	case -EPROTONOSUPPORT:
-		return "its manager speaks another version of the protocol";
-	case -ERANGE:
-		return "a window is too small";
-	case -ENOMEM:
-		return "out of memory";
-	case -ETIMEDOUT:
-		return "no answer";
-	}
-	return "error";
-}
-
-/* Once, until there is another reason. What passes by itself isn't told. */
-static void snvme_join_log(struct snvme_client *client, int error)
-{
-	struct smartio_device *sdev = client->sdev;
-
-	if (error == client->last_error)
-		return;
-	client->last_error = error;
-	if (!error || error == -EAGAIN || error == -ENOLINK ||
-	    error == -ENODEV || error == -ESTALE)
-		return;
-	dev_warn(&sdev->dev, "cannot use drive %s of %s over %s: %s (%d)\n",
-		 sdev->pci_name, sdev->host_name, sdev->link_name,
-		 snvme_explain(error), error);
-}
-
-static void snvme_join_later(struct snvme_client *client,
-			     struct snvme_path *path, int error)
-{
-	switch (error) {
-	case -ENODEV:	/* until SMARTIO_READY, or its time is over */
-		if (!path || path->opts.max_reconnects < 0)
-			return;
-		fallthrough;
-	case -EACCES:
-	case -EPROTO:
-	case -EPROTONOSUPPORT:
-	case -ENOSPC:
-		client->backoff_ms = SNVME_BACKOFF_SLOW_MS;
-		break;
-	default:
-		client->backoff_ms = clamp(client->backoff_ms * 2,
-					   SNVME_BACKOFF_MIN_MS,
-					   SNVME_BACKOFF_MAX_MS);
-	}
-	queue_delayed_work(client->wq, &client->join_work,
-			   msecs_to_jiffies(client->backoff_ms));
-}
-
-/*
- * A session is open. @gen: of the path, before that.
- * Return: 0 or why it came to nothing; it is closed then.
- */
-static int snvme_join_session(struct snvme_client *client,
-			      struct snvme_path *path, unsigned int gen)
-{
-	struct smartio_device *sdev = client->sdev;
-	u64 session = smartio_session_id(sdev);
-	struct snvme_limits limits;
-	int ret;
-
-	ret = snvme_attach(sdev, &limits);
-	if (ret)
-		goto close;
-	if (path && !snvme_limits_fit(path, &limits)) {
-		dev_err(path->ctrl.device,
-			"the manager offers another subsystem or smaller queues than before\n");
-		ret = -ESTALE;
-		goto close;
-	}
-	if (!path) {
-		path = snvme_path_create(client, &limits);
-		if (IS_ERR(path)) {
-			ret = PTR_ERR(path);
-			goto close;
-		}
-	}
-	WRITE_ONCE(path->session, session);
-	ret = snvme_path_join(path, gen, &limits);
-	if (!ret) {
-		dev_info(path->ctrl.device,
-			 "drive %s of %s over %s: %u+%u queue pairs of %u, %s\n",
-			 sdev->pci_name, sdev->host_name, sdev->link_name,
-			 path->nr_queues, path->nr_poll,
-			 path->queues[0].entries,
-			 path->config.dma_mode == SNVME_DMA_BOUNCE ?
-			 "data copied" : "data mapped");
-		return 0;
-	}
-	if (path->started) {
-		/* lose_work closes the session, and queues the next attempt. */
-		if (ret != -ESTALE)
-			snvme_path_lose(path, SNVME_LOSS_JOIN);
-		return ret;
-	}
-	/* Nobody has seen it: all of it goes. */
-	snvme_path_lose(path, SNVME_LOSS_JOIN);
-	snvme_path_drop(path);
-	smartio_close(sdev);
-	snvme_path_revoked(path, false);
-	snvme_path_discard(path);
-	return ret;
-
-close:
-	smartio_close(sdev);
-	return ret;
-}
-
-static bool snvme_loss_expired(struct snvme_path *path)
-{
-	int attempts = path->opts.max_reconnects;
-
-	return attempts >= 0 && READ_ONCE(path->state) != SNVME_UP &&
-	       time_after(jiffies, path->lost_at + (unsigned long)attempts *
-			  path->opts.reconnect_delay * HZ);
-}
-
-static void snvme_join(struct snvme_client *client, struct snvme_path *path,
-		       unsigned int gen)
-{
-	int ret = snvme_open(client, path);
-
-	if (path && snvme_session_over(ret))
-		snvme_path_revoked(path, !snvme_was_fenced(ret));
-	if (!ret && snvme_drive_clear(client)) {
-		smartio_close(client->sdev);
-		ret = -EAGAIN;
-	}
-	if (!ret)
-		ret = snvme_join_session(client, path, gen);
-	snvme_join_log(client, ret);
-	if (!ret) {
-		client->backoff_ms = 0;
-		return;
-	}
-	if (path && (snvme_was_fenced(ret) || snvme_loss_expired(path)))
-		snvme_path_expel(path);
-	else
-		snvme_join_later(client, path, ret);
-}
-
-/* May it try? Not while it is up, nor before a loss was dealt with. */
-static bool snvme_may_join(struct snvme_path *path, unsigned int *gen)
-{
-	bool may;
-
-	spin_lock_irq(&path->lock);
-	*gen = path->gen;
-	may = !path->leaving && !path->fenced &&
-	      ((path->state == SNVME_LOST && path->dropped) ||
-	       path->state == SNVME_REVOKED);
-	spin_unlock_irq(&path->lock);
-	return may;
-}
-
-static void snvme_join_work(struct work_struct *work)
-{
-	struct snvme_client *client = container_of(to_delayed_work(work),
-						   struct snvme_client,
-						   join_work);
-	struct snvme_path *path;
-	unsigned int noio, gen = 0;
-
-	if (client->removing || client->detached)
-		return;
-	/* memory may have to be written to this disk before there is some */
-	noio = memalloc_noio_save();
-	path = snvme_client_path(client);
-	if (!path || snvme_may_join(path, &gen))
-		snvme_join(client, path, gen);
-	if (path)
-		nvme_put_ctrl(&path->ctrl);
-	memalloc_noio_restore(noio);
-}
-
-/**
- * snvme_client_kick() - an attempt is worth it now
- * @client: the client
- *
- * Context: any.
- */
-void snvme_client_kick(struct snvme_client *client)
-{
-	client->backoff_ms = 0;
-	mod_delayed_work(client->wq, &client->join_work, 0);
-}
-
-/**
- * snvme_client_init() - what a new client needs for the above
- * @client: zeroed
- */
-void snvme_client_init(struct snvme_client *client)
-{
-	spin_lock_init(&client->lock);
-	init_waitqueue_head(&client->gone);
-	INIT_DELAYED_WORK(&client->join_work, snvme_join_work);
 }
