@@ -18,12 +18,14 @@
  *   client_dma.c	where the data of a request is
  *   client_io.c	what blk-mq calls
  *   client_flush.c	flushes on a lost path
+ *   client_waiting.c	requests that wait for a path
  *   client_stats.c	counters in sysfs
  *
  * Order of locks: snvme_clients_lock (client_drive.c), a mutex, before
- * client->lock and path->lock; q->cq_lock before snvme_flush_lock
- * (client_flush.c); path->lock, q->sq_lock, client->lock and snvme_flush_lock
- * before nothing. None but the first is held while sleeping.
+ * client->lock, path->lock and core's head->requeue_lock; q->cq_lock before
+ * snvme_flush_lock (client_flush.c); path->lock, q->sq_lock, client->lock,
+ * head->requeue_lock and snvme_flush_lock before nothing. None but the first is
+ * held while sleeping.
  */
 #ifndef _SMARTIO_NVME_CLIENT_H
 #define _SMARTIO_NVME_CLIENT_H
@@ -474,7 +476,12 @@ void snvme_drive_orphan(struct snvme_client *client, u64 session);
 int snvme_drive_clear(struct snvme_client *client);
 int snvme_drive_opened(struct snvme_client *client);
 void snvme_drive_refused(struct snvme_client *client, struct snvme_path *own);
+void snvme_drive_may_wait(struct snvme_client *client);
 void snvme_drives_exit(void);
+
+/* ---- client_waiting.c ---- */
+
+void snvme_path_may_wait(struct snvme_path *path);
 
 /* ---- client_join.c ---- */
 

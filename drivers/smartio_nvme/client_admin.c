@@ -168,6 +168,9 @@ static void snvme_relay_work(struct work_struct *work)
 	/* This host's own command may have taken something from it. */
 	if (snvme_relay_narrows(relay) && READ_ONCE(path->admin_live))
 		snvme_access_fetch(path);
+	/* The last that core asks before a namespace's new path is used. */
+	if (relay->cmd.common.opcode == nvme_admin_identify)
+		snvme_drive_may_wait(path->client);
 	spin_lock_irq(&path->lock);
 	if (relay->rq) {
 		list_del(&relay->entry);

@@ -297,6 +297,31 @@ int snvme_drive_clear(struct snvme_client *client)
 	return ret;
 }
 
+/**
+ * snvme_drive_may_wait() - what waits for a path to the drive may wait on
+ * @client: of a way; a path of it that is new has no namespaces yet, so those
+ *          of the others are looked at as well
+ *
+ * Context: process, may sleep.
+ */
+void snvme_drive_may_wait(struct snvme_client *client)
+{
+	struct snvme_client *other = NULL;
+	struct snvme_path *path;
+
+	mutex_lock(&snvme_clients_lock);
+	list_for_each_entry(other, &snvme_clients, entry) {
+		if (!snvme_same_drive(other, client))
+			continue;
+		path = snvme_client_path(other);
+		if (!path)
+			continue;
+		snvme_path_may_wait(path);
+		nvme_put_ctrl(&path->ctrl);
+	}
+	mutex_unlock(&snvme_clients_lock);
+}
+
 static void snvme_path_fenced(struct snvme_client *client,
 			      struct snvme_client *other,
 			      struct snvme_path *path)

@@ -205,6 +205,7 @@ int snvme_path_join(struct snvme_path *path, unsigned int gen,
 		return ret;
 	if (snvme_join_over(path, gen))
 		return -EAGAIN;
+	snvme_drive_may_wait(path->client);
 	/* Sleeps: with options it stops core's own time-outs. */
 	if (!nvme_change_ctrl_state(ctrl, NVME_CTRL_LIVE))
 		return -EAGAIN;

@@ -240,6 +240,7 @@ void snvme_path_revoked(struct snvme_path *path, bool retry)
 	snvme_flush_hold(path);
 	if (retry) {
 		snvme_count(path, SNVME_STAT_CANCELLED, held);
+		snvme_path_may_wait(path);
 		nvme_cancel_tagset(&path->ctrl);
 	} else {
 		snvme_fail_held(path);
