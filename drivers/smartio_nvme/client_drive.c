@@ -153,11 +153,18 @@ int snvme_drive_revoke(struct snvme_path *path)
 bool snvme_drive_others(struct snvme_client *client)
 {
 	struct snvme_client *other = NULL;
+	struct snvme_path *path;
 	bool found = false;
 
 	mutex_lock(&snvme_clients_lock);
-	while ((other = snvme_other(client, other)))
-		found |= !other->removing && !other->detached;
+	while ((other = snvme_other(client, other))) {
+		if (other->removing || other->detached)
+			continue;
+		path = snvme_client_path(other);
+		found |= !path || !READ_ONCE(path->leaving);
+		if (path)
+			nvme_put_ctrl(&path->ctrl);
+	}
 	mutex_unlock(&snvme_clients_lock);
 	return found;
 }

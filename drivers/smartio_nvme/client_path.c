@@ -282,9 +282,11 @@ static void snvme_loss_log(struct snvme_path *path)
  */
 void snvme_path_expel(struct snvme_path *path)
 {
+	/* As nvme_delete_ctrl(), but whose deletion it is stands before it runs. */
+	if (!nvme_change_ctrl_state(&path->ctrl, NVME_CTRL_DELETING))
+		return;
 	path->expelled = true;
-	if (nvme_delete_ctrl(&path->ctrl))
-		path->expelled = false;
+	queue_work(nvme_delete_wq, &path->ctrl.delete_work);
 }
 
 static void snvme_lose_work(struct work_struct *work)
