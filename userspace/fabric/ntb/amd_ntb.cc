@@ -125,6 +125,7 @@ Outcome AmdNtb::write_registers(std::uint64_t offset, std::span<const std::byte>
       const auto effects = owner.registers_.write(first, value << (8 * lane), lanes);
       (&owner == this ? signals.own : signals.peer) |= effects.own;
       (&owner == this ? drain_own : drain_peer) |= effects.window_narrowed;
+      if (effects.heard_of_loss) owner.heard_at_ = std::chrono::steady_clock::now();
       if (effects.doorbells != 0) {
         if (!reachable) {
           lost = true;

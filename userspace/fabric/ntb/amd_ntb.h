@@ -72,6 +72,7 @@ class AmdNtb final : public pci::Function {
   [[nodiscard]] std::uint32_t read_word(std::uint64_t offset, bool& crossed);
   Vectors follow_link();
   [[nodiscard]] bool link_is_up() const;
+  [[nodiscard]] bool loss_unheard() const { return registers_.loss_unheard(); }
 
   // Without:
   void read_registers(std::uint64_t offset, std::span<std::byte> data);
@@ -99,7 +100,8 @@ class AmdNtb final : public pci::Function {
 
   RegisterFile registers_;
   bool connected_ = false;
-  bool link_seen_ = false;  ///< what this side's driver was last told
+  bool link_seen_ = false;                          ///< what this side's driver was last told
+  std::chrono::steady_clock::time_point heard_at_;  ///< when it had last dealt with the loss of its link
 
   WriteGate incoming_;  ///< writes that come out on this side
   CombiningBuffer combining_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <bit>
 #include <condition_variable>
 #include <stdexcept>
@@ -12,6 +13,9 @@
 namespace smartio::ntb {
 
 namespace {
+
+/// How often a link that may not come up yet looks whether it may.
+constexpr std::chrono::milliseconds kLook{2};
 
 const Cable::Config& checked(const Cable::Config& config) {
   for (const auto size : config.windows)
@@ -60,6 +64,7 @@ void Cable::change(LinkState state) {
   {
     const std::scoped_lock lock(wire_.registers);
     if (wire_.state.exchange(state) == state) return;
+    if (state == LinkState::down) down_at_ = std::chrono::steady_clock::now();
     to_primary = primary_.follow_link();
     to_secondary = secondary_.follow_link();
   }
@@ -74,24 +79,49 @@ void Cable::change(LinkState state) {
 
 void Cable::set(LinkState state) {
   const std::scoped_lock lock(orders_);
-  flap_ = {};  // stops and joins it
+  rise_ = {};  // stops and joins it
   change(state);
 }
 
-void Cable::up() { set(LinkState::up); }
+bool Cable::may_rise() {
+  const std::scoped_lock lock(wire_.registers);
+  if (wire_.state.load() != LinkState::down) return true;
+  const auto heard_at = std::max({down_at_, primary_.heard_at_, secondary_.heard_at_});
+  return !primary_.loss_unheard() && !secondary_.loss_unheard() &&
+         std::chrono::steady_clock::now() >= heard_at + config_.training;
+}
+
+void Cable::rise_after(std::chrono::nanoseconds duration) {
+  rise_ = std::jthread([this, duration](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock wait(mutex);
+    auto stopped = [&] { return stop.stop_requested(); };
+    if (wake.wait_for(wait, stop, duration, stopped)) return;
+    while (!may_rise()) {
+      if (wake.wait_for(wait, stop, kLook, stopped)) return;
+    }
+    change(LinkState::up);
+  });
+}
+
+void Cable::up() {
+  const std::scoped_lock lock(orders_);
+  rise_ = {};
+  if (may_rise())
+    change(LinkState::up);
+  else
+    rise_after({});
+}
+
 void Cable::down() { set(LinkState::down); }
 void Cable::silent() { set(LinkState::silent); }
 
 void Cable::flap(std::chrono::nanoseconds duration) {
   const std::scoped_lock lock(orders_);
-  flap_ = {};
+  rise_ = {};
   change(LinkState::down);
-  flap_ = std::jthread([this, duration](const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any wake;
-    std::unique_lock wait(mutex);
-    if (!wake.wait_for(wait, stop, duration, [&] { return stop.stop_requested(); })) change(LinkState::up);
-  });
+  rise_after(duration);
 }
 
 std::string_view name_of(LinkState state) {

@@ -14,6 +14,9 @@
 
 namespace smartio::ntb {
 
+/// How long a link trains that was down: the least that hosts may count on (PCIe Base Specification, 6.6.1).
+inline constexpr std::chrono::milliseconds kTraining{100};
+
 /// A link: two NTB functions and the cable between them, which can be pulled, flapped, or made to lose everything
 /// without a word. Owns both functions; outlives their endpoints. Any thread.
 class Cable {
@@ -24,6 +27,7 @@ class Cable {
     unsigned vectors = 64;                          ///< MSI-X entries, kMinVectors to kMaxVectors
     std::uint8_t link_speed = 3;                    ///< Current Link Speed encoding: 3 is 8 GT/s
     std::uint8_t link_width = 4;
+    std::chrono::nanoseconds training = kTraining;  ///< from the drivers' hearing of a loss to the link's return
   };
   /// Throws std::invalid_argument where `config` breaks the limits it states.
   explicit Cable(Config config);
@@ -32,7 +36,12 @@ class Cable {
   [[nodiscard]] AmdNtb& function(Side side) { return side == Side::primary ? primary_ : secondary_; }
   [[nodiscard]] const AmdNtb& function(Side side) const { return side == Side::primary ? primary_ : secondary_; }
 
-  /// Each ends a flap() that is under way. After down() and silent() nothing comes out of a window any more.
+  /// Each ends what up() and flap() have begun. After down() and silent() nothing comes out of a window any more.
+  ///
+  /// After down() up() takes Config::training from the moment on in which both drivers, those that listen, have dealt
+  /// with the event, without the caller waiting. A real link trains for longer than an interrupt takes; an emulated
+  /// host may be stopped for longer than that, and must not get data again over a link that it doesn't know to have
+  /// been out.
   void up();
   void down();
   void silent();
@@ -51,13 +60,16 @@ class Cable {
  private:
   void set(LinkState state);
   void change(LinkState state);
+  [[nodiscard]] bool may_rise();
+  void rise_after(std::chrono::nanoseconds duration);  ///< with orders_ held
 
   const Config config_;
   Wire wire_;
   AmdNtb primary_;
   AmdNtb secondary_;
-  std::mutex orders_;  ///< one order at a time; guards flap_
-  std::jthread flap_;  ///< brings the cable back up
+  std::chrono::steady_clock::time_point down_at_;  ///< guarded by wire_.registers
+  std::mutex orders_;                              ///< one order at a time; guards rise_
+  std::jthread rise_;                              ///< brings the link back up
 };
 
 /// "up", "down" or "silent".

@@ -38,12 +38,18 @@ class Registers : public ::testing::Test {
     host_a.take();
     host_b.take();
   }
+  /// What the cable does by itself has a while to happen.
+  bool comes_up() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!cable.is_up() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    return cable.is_up();
+  }
   void shake_off(Driver& driver) {
     while (const auto event = driver.read(reg::INTSTAT)) driver.write(reg::INTSTAT, event);
   }
 
   FakeHost host_a, host_b;
-  Cable cable{{.name = "ab", .windows = {1 << 20, 1 << 16}}};
+  Cable cable{{.name = "ab", .windows = {1 << 20, 1 << 16}, .training = {}}};
   Driver a{cable.function(Side::primary)};
   Driver b{cable.function(Side::secondary)};
 };
@@ -112,6 +118,8 @@ TEST_F(Registers, PeersSideinfoReadsZeroWithTheCableOut) {
   EXPECT_EQ(b.peer_sideinfo(), 0U);
   EXPECT_EQ(a.read(reg::SIDEINFO), kSideReady) << "its own is still there";
   EXPECT_EQ(a.read(reg::PEER_VIEW + reg::DBMASK), 0xffffffffU) << "other registers of the peer read all ones";
+  shake_off(a);
+  shake_off(b);
   cable.up();
   EXPECT_EQ(a.peer_sideinfo(), kSideSecondary | kSideReady);
 }
@@ -247,8 +255,7 @@ TEST_F(Registers, PullingTheCableTellsBothSides) {
 
 TEST_F(Registers, OneEventBitAtATime) {
   load_drivers();
-  cable.down();
-  cable.up();
+  cable.function(Side::secondary).reset(pci::ResetCause::power_on);  // the link goes and comes back
   EXPECT_EQ(a.read(reg::INTSTAT), kLinkDownEvent) << "the other waits until this one is cleared";
   EXPECT_THAT(host_a.take(), ElementsAre(kEventVector));
   a.write(reg::INTSTAT, kLinkDownEvent);
@@ -262,8 +269,8 @@ TEST_F(Registers, OneEventBitAtATime) {
 TEST_F(Registers, ManyFlapsEndWithTheTruthAndNoBacklog) {
   load_drivers();
   for (int i = 0; i < 20; i++) {
-    cable.down();
-    cable.up();
+    cable.function(Side::secondary).reset(pci::ResetCause::power_on);
+    b.set_ready();
   }
   cable.down();
   std::vector<std::uint64_t> events;
@@ -311,6 +318,7 @@ TEST_F(Registers, RegistersAreRightWhenTheEventComes) {
   cable.down();
   EXPECT_EQ(looker.seen, 0U);
   a.write(reg::INTSTAT, kLinkDownEvent);
+  b.write(reg::INTSTAT, kLinkDownEvent);
   cable.up();
   EXPECT_EQ(looker.seen, kSideSecondary | kSideReady);
   cable.function(Side::primary).bind(host_a);
@@ -397,15 +405,46 @@ TEST_F(Registers, FlapComesBackByItself) {
   load_drivers();
   cable.flap(std::chrono::milliseconds(5));
   EXPECT_EQ(a.read(reg::INTSTAT), kLinkDownEvent);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!cable.is_up() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  EXPECT_TRUE(cable.is_up());
+  shake_off(a);
+  shake_off(b);
+  EXPECT_TRUE(comes_up());
+}
+
+TEST_F(Registers, ALinkIsNotBackBeforeBothDriversHaveHeardOfItsLoss) {
+  load_drivers();
+  cable.flap({});
+  shake_off(a);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(cable.state(), LinkState::down);
+  EXPECT_EQ(b.read(reg::INTSTAT), kLinkDownEvent);
+  EXPECT_THAT(host_b.take(), ElementsAre(kEventVector));
+  cable.up();
+  EXPECT_EQ(cable.state(), LinkState::down) << "nor if it is asked for";
+  shake_off(b);
+  EXPECT_TRUE(comes_up());
+  cable.down();
+  b.write(reg::INTMASK, 0x7f);
+  shake_off(a);
+  cable.up();
+  EXPECT_TRUE(cable.is_up()) << "who does not listen is not waited for";
+}
+
+TEST_F(Registers, ALinkTrainsFromThenOn) {
+  Cable slow{{.name = "cd", .windows = {1 << 20, 1 << 16}, .training = std::chrono::hours(1)}};
+  slow.down();
+  slow.up();
+  EXPECT_EQ(slow.state(), LinkState::down);
+  slow.silent();
+  slow.up();
+  EXPECT_TRUE(slow.is_up()) << "a silent link was never down";
 }
 
 TEST_F(Registers, AnOrderEndsAFlap) {
   load_drivers();
   cable.flap(std::chrono::hours(1));
   EXPECT_EQ(cable.state(), LinkState::down);
+  shake_off(a);
+  shake_off(b);
   cable.up();
   EXPECT_EQ(cable.state(), LinkState::up);
   cable.flap(std::chrono::hours(1));  // and destruction does not wait for it

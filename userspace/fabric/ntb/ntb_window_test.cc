@@ -38,7 +38,7 @@ class Windows : public ::testing::Test {
   }
 
   FakeHost host_a, host_b;
-  Cable cable{{.name = "ab", .windows = {1 << 20, 1 << 16}}};
+  Cable cable{{.name = "ab", .windows = {1 << 20, 1 << 16}, .training = {}}};
   AmdNtb& fa = cable.function(Side::primary);
   AmdNtb& fb = cable.function(Side::secondary);
   Driver a{fa};

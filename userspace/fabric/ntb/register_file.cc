@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "fabric/ntb/register_file.h"
 
+#include <algorithm>
+
 namespace smartio::ntb {
 
 void RegisterFile::reset() {
@@ -71,10 +73,11 @@ RegisterFile::Effects RegisterFile::write(std::uint64_t offset, std::uint64_t va
   for (unsigned half = 0; half < 2; half++) {
     const auto half_mask = static_cast<std::uint32_t>(mask >> (32 * half));
     if (half_mask == 0) continue;
-    const auto [own, doorbells, _] =
+    const auto [own, doorbells, narrowed, heard] =
         write32(offset + 4 * half, static_cast<std::uint32_t>(value >> (32 * half)), half_mask);
     effects.own |= own;
     effects.doorbells |= doorbells;
+    effects.heard_of_loss |= heard;
   }
   return effects;
 }
@@ -109,9 +112,11 @@ RegisterFile::Effects RegisterFile::write32(std::uint64_t offset, std::uint32_t 
       // What was rung while masked interrupts now.
       return {.own = before & ~doorbell_mask_ & doorbell_status_};
     }
-    case reg::INTSTAT:
+    case reg::INTSTAT: {
+      const bool heard = (event_status_ & value & kLinkDownEvent) != 0;
       event_status_ &= ~value;
-      return {.own = next_event()};
+      return {.own = next_event(), .heard_of_loss = heard};
+    }
     case reg::INTMASK: {
       const auto before = event_mask_;
       merge(event_mask_);
@@ -136,6 +141,11 @@ Vectors RegisterFile::event(std::uint32_t bit) {
   // Ups and downs alternate, so a pair can go without changing what the last one says, nor that there was a change.
   if (waiting_events_.size() > 2) waiting_events_.erase(waiting_events_.begin(), waiting_events_.begin() + 2);
   return next_event();
+}
+
+bool RegisterFile::loss_unheard() const {
+  if (!ready() || (event_mask_ & kLinkDownEvent) != 0) return false;
+  return (event_status_ & kLinkDownEvent) != 0 || std::ranges::contains(waiting_events_, kLinkDownEvent);
 }
 
 Vectors RegisterFile::next_event() {

@@ -37,6 +37,7 @@ class RegisterFile {
     Vectors own = 0;               ///< interrupts to this side
     std::uint32_t doorbells = 0;   ///< bits of the peer to ring
     bool window_narrowed = false;  ///< an open window was moved or shut: writes under way must end first
+    bool heard_of_loss = false;    ///< the driver has dealt with a LINK_DOWN event
   };
   /// Writes the bytes of `value` that `mask` selects to the 8 bytes at `offset` (a multiple of 8). A 64-bit register
   /// changes at once.
@@ -51,6 +52,8 @@ class RegisterFile {
 
   /// Events that wait until the one in INTSTAT is cleared.
   [[nodiscard]] std::size_t waiting_events() const { return waiting_events_.size(); }
+  /// A driver that wants to hear of lost links has not dealt with a LINK_DOWN event yet.
+  [[nodiscard]] bool loss_unheard() const;
   [[nodiscard]] bool ready() const { return (sideinfo_ & kSideReady) != 0; }
   [[nodiscard]] const Inbound& inbound(unsigned window) const { return inbound_[window]; }
 
