@@ -5,36 +5,56 @@
 //
 //   -plugin smartio-tcg-count.so,socket=PATH
 //
-//   mode     {"user":[...],"kernel":[...]}                instructions since the host started, one number for each vCPU
-//   blocks   {"user":N,"other":N,"kernel":[[ADDRESS,N]]}  of all vCPUs together, kernel code by 16 bytes of address
+//   mode     {"user":[...],"kernel":[...]}    instructions since the host started, one number for each vCPU
+//   blocks   {"user":N,"other":N,"copied":B,"kernel":[[ADDRESS,N,ENTRIES]]}    of all vCPUs together, kernel code by 16
+//            bytes of address; ENTRIES: how often a block that begins at just that address was run, for the address of
+//            a function how often it was called; copied: bytes that string moves of the kernel have stored
 //
 // A repeated string instruction is one. A block that an exception leaves halfway counts as a whole.
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <format>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "tcg_count/block_table.h"
 #include "tcg_count/line_server.h"
 #include "tcg_count/qemu_plugin_api.h"
+#include "tcg_count/string_move.h"
 
 namespace {
 
 using namespace smartio::tcg_count;
 
-// 1 MiB for each of the 16 vCPUs that QEMU makes room for; a booted host with all our load uses about a third.
+/// What a vCPU has for each counter of the block table.
+struct Counter {
+  std::uint64_t instructions;
+  std::uint64_t
+      entries;  ///< of blocks that begin at the very address; of BlockTable::kUser: bytes that the kernel copied
+};
+
+// 2 MiB for each of the 16 vCPUs that QEMU makes room for; a booted host with all our load uses about a third.
 constexpr std::size_t kCounters = 128 * 1024;
 
 /// There is one for each QEMU, from the plugin's installation to QEMU's end.
 class Plugin {
  public:
-  explicit Plugin(int cpus) : cpus_(cpus), score_(qemu_plugin_scoreboard_new(kCounters * sizeof(std::uint64_t))) {}
+  explicit Plugin(int cpus) : cpus_(cpus), score_(qemu_plugin_scoreboard_new(kCounters * sizeof(Counter))) {}
 
   void translated(qemu_plugin_tb* block) {
-    const std::size_t counter = table_.counter_of(qemu_plugin_tb_vaddr(block));
+    const std::uint64_t address = qemu_plugin_tb_vaddr(block);
+    const std::size_t counter = table_.counter_of(address);
     qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, QEMU_PLUGIN_INLINE_ADD_U64, at(counter),
                                                       qemu_plugin_tb_n_insns(block));
+    if (counter == BlockTable::kUser) return;
+    if (address % BlockTable::kGranule == 0 && counter != BlockTable::kOverflow) {
+      qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, QEMU_PLUGIN_INLINE_ADD_U64, entries_at(counter), 1);
+    }
+    count_copies(block);
   }
 
   smartio::Result<void> serve(const std::string& socket) {
@@ -46,7 +66,24 @@ class Plugin {
   void stop() { server_.reset(); }
 
  private:
-  [[nodiscard]] qemu_plugin_u64 at(std::size_t counter) const { return {score_, counter * sizeof(std::uint64_t)}; }
+  [[nodiscard]] qemu_plugin_u64 at(std::size_t counter) const { return {score_, counter * sizeof(Counter)}; }
+  [[nodiscard]] qemu_plugin_u64 entries_at(std::size_t counter) const {
+    return {score_, counter * sizeof(Counter) + offsetof(Counter, entries)};
+  }
+  [[nodiscard]] qemu_plugin_u64 copied() const { return entries_at(BlockTable::kUser); }
+
+  void count_copies(qemu_plugin_tb* block) const {
+    const std::size_t count = qemu_plugin_tb_n_insns(block);
+    for (std::size_t i = 0; i < count; ++i) {
+      qemu_plugin_insn* const instruction = qemu_plugin_tb_get_insn(block, i);
+      std::array<std::uint8_t, 15> bytes{};
+      const std::size_t length = qemu_plugin_insn_data(instruction, bytes.data(), bytes.size());
+      if (const std::size_t step = string_move_bytes(std::span(bytes).first(length)); step > 0) {
+        qemu_plugin_register_vcpu_mem_inline_per_vcpu(instruction, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_INLINE_ADD_U64,
+                                                      copied(), step);
+      }
+    }
+  }
 
   [[nodiscard]] std::string answer(std::string_view line) const {
     // Until then QEMU may still move the counters.
@@ -71,21 +108,22 @@ class Plugin {
     return std::format(R"({{"user":[{}],"kernel":[{}]}})", user, kernel);
   }
 
-  [[nodiscard]] std::uint64_t of_all_cpus(std::size_t counter) const {
+  [[nodiscard]] std::uint64_t of_all_cpus(qemu_plugin_u64 counter) const {
     std::uint64_t sum = 0;
-    for (unsigned cpu = 0; cpu < static_cast<unsigned>(cpus_); ++cpu) sum += qemu_plugin_u64_get(at(counter), cpu);
+    for (unsigned cpu = 0; cpu < static_cast<unsigned>(cpus_); ++cpu) sum += qemu_plugin_u64_get(counter, cpu);
     return sum;
   }
 
   [[nodiscard]] std::string by_block() const {
     std::string blocks;
     for (const auto& [address, counter] : table_.kernel()) {
-      const std::uint64_t count = of_all_cpus(counter);
+      const std::uint64_t count = of_all_cpus(at(counter));
       if (counter == BlockTable::kOverflow || count == 0) continue;
-      blocks += std::format("{}[{},{}]", blocks.empty() ? "" : ",", address, count);
+      std::format_to(std::back_inserter(blocks), "{}[{},{},{}]", blocks.empty() ? "" : ",", address, count,
+                     of_all_cpus(entries_at(counter)));
     }
-    return std::format(R"({{"user":{},"other":{},"kernel":[{}]}})", of_all_cpus(BlockTable::kUser),
-                       of_all_cpus(BlockTable::kOverflow), blocks);
+    return std::format(R"({{"user":{},"other":{},"copied":{},"kernel":[{}]}})", of_all_cpus(at(BlockTable::kUser)),
+                       of_all_cpus(at(BlockTable::kOverflow)), of_all_cpus(copied()), blocks);
   }
 
   int cpus_;

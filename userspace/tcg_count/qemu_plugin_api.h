@@ -12,6 +12,8 @@ using qemu_plugin_id_t = std::uint64_t;
 
 /// A block of translated guest instructions, valid inside the callback that gets it.
 struct qemu_plugin_tb;
+/// One of its instructions.
+struct qemu_plugin_insn;
 /// An array with an element of some bytes for each vCPU.
 struct qemu_plugin_scoreboard;
 
@@ -36,6 +38,8 @@ struct qemu_info_t {
 
 enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64, QEMU_PLUGIN_INLINE_STORE_U64 };
 
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
+
 int qemu_plugin_num_vcpus();
 qemu_plugin_scoreboard* qemu_plugin_scoreboard_new(std::size_t element_size);
 std::uint64_t qemu_plugin_u64_get(qemu_plugin_u64 entry, unsigned int vcpu_index);
@@ -43,6 +47,10 @@ std::uint64_t qemu_plugin_tb_vaddr(const qemu_plugin_tb* tb);
 std::size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb* tb);
 void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(qemu_plugin_tb* tb, qemu_plugin_op op, qemu_plugin_u64 entry,
                                                        std::uint64_t imm);
+qemu_plugin_insn* qemu_plugin_tb_get_insn(const qemu_plugin_tb* tb, std::size_t index);
+std::size_t qemu_plugin_insn_data(const qemu_plugin_insn* insn, void* into, std::size_t length);
+void qemu_plugin_register_vcpu_mem_inline_per_vcpu(qemu_plugin_insn* insn, qemu_plugin_mem_rw rw, qemu_plugin_op op,
+                                                   qemu_plugin_u64 entry, std::uint64_t imm);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, void (*callback)(qemu_plugin_tb* tb, void* userdata),
                                            void* userdata);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, void (*callback)(void* userdata), void* userdata);

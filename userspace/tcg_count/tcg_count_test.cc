@@ -5,11 +5,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 
 #include "cluster/scratch_folder.h"
 #include "tcg_count/block_table.h"
 #include "tcg_count/line_server.h"
+#include "tcg_count/string_move.h"
 
 namespace smartio::tcg_count {
 namespace {
@@ -43,6 +45,26 @@ TEST(BlockTable, WhenAllAreTakenTheRestSharesOne) {
   EXPECT_EQ(table.counter_of(kText), 2U);
   EXPECT_EQ(table.counter_of(kText + 32), BlockTable::kOverflow);
   EXPECT_EQ(table.counter_of(kText), 2U);
+}
+
+std::size_t move(std::initializer_list<std::uint8_t> bytes) {
+  return string_move_bytes(std::span(bytes.begin(), bytes.size()));
+}
+
+TEST(StringMove, StepsOfEachKind) {
+  EXPECT_EQ(move({0xF3, 0xA4}), 1U);
+  EXPECT_EQ(move({0xF3, 0xA5}), 4U);
+  EXPECT_EQ(move({0xF3, 0x48, 0xA5}), 8U);
+  EXPECT_EQ(move({0x66, 0xF3, 0xA5}), 2U);
+  EXPECT_EQ(move({0x65, 0xA4}), 1U);
+  EXPECT_EQ(move({0x48, 0xF3, 0xA5}), 4U);  // the REX prefix does not count there
+}
+
+TEST(StringMove, NothingElse) {
+  EXPECT_EQ(move({0xF3, 0xAA}), 0U);              // rep stosb
+  EXPECT_EQ(move({0x48, 0x89, 0xA4, 0x24}), 0U);  // mov, with A4 among its operands
+  EXPECT_EQ(move({0x0F, 0xA4}), 0U);
+  EXPECT_EQ(move({}), 0U);
 }
 
 class LineServerTest : public ::testing::Test {
