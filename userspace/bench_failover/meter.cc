@@ -90,13 +90,8 @@ Result<Interval> sample(Rig& rig, const std::string& disk, Loss how) {
 
 Result<bench::FioResult> fio(Rig& rig, const std::string& disk, std::string_view size, unsigned depth,
                              unsigned seconds) {
-  if (auto started = rig.guests().start(
-          kBorrower,
-          {"fio", "--name=bench", "--filename=" + disk, "--allow_file_create=0", "--direct=1", "--ioengine=io_uring",
-           "--rw=randread", fmt::format("--bs={}", size), fmt::format("--iodepth={}", depth), "--size=256m",
-           "--norandommap", "--time_based", fmt::format("--runtime={}", seconds), "--clat_percentiles=0",
-           "--lat_percentiles=1", "--percentile_list=50:99", "--output-format=json"});
-      !started)
+  const bench::FioJob job{.rw = "randread", .block = std::string(size), .depth = depth};
+  if (auto started = rig.guests().start(kBorrower, bench::fio_command(job, disk, seconds)); !started)
     return std::unexpected(started.error());
   const auto output = rig.guests().finish(kBorrower, std::chrono::seconds(seconds) + kPatience);
   if (!output) return std::unexpected(output.error());

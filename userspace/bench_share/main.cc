@@ -38,7 +38,7 @@ bool chosen(const std::vector<std::string>& names, const std::string& name) {
 Result<void> measure_setup(Rig& rig, const Setup& setup, const Options& options, std::vector<Measured>& all) {
   const auto disk = rig.enter(setup);
   if (!disk) return std::unexpected(disk.error());
-  const auto symbols = rig.symbols(setup.host);
+  const auto symbols = bench::symbols_of(rig.guests(), setup.host);
   if (!symbols) return std::unexpected(symbols.error());
   const auto idle = measure_idle(rig, setup.drive, std::max(2.0, options.seconds / 3.0));
   if (!idle) return std::unexpected(idle.error());

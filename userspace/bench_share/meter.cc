@@ -5,11 +5,14 @@
 
 #include <thread>
 
+#include "bench/load.h"
 #include "cluster/interrupt.h"
 
 namespace smartio::bench_share {
 
-using namespace std::chrono_literals;
+using bench::rates;
+using bench::Sample;
+using bench::spread_of;
 
 namespace {
 
@@ -22,7 +25,7 @@ Result<std::vector<Sample>> samples_over(Rig& rig, const std::string& drive, dou
   for (unsigned i = 0; i <= kIntervals; ++i) {
     std::this_thread::sleep_until(begin + std::chrono::duration<double>(seconds * i / kIntervals));
     if (cluster::interrupted() != 0) return fail("interrupted");
-    auto now = rig.sample(drive);
+    auto now = rig.counters().sample(drive);
     if (!now) return std::unexpected(now.error());
     samples.push_back(std::move(*now));
   }
@@ -48,31 +51,19 @@ Result<Idle> measure_idle(Rig& rig, const std::string& drive, double seconds) {
 }
 
 Result<Measured> measure(Rig& rig, const Setup& setup, const Case& what, const std::string& disk, unsigned seconds,
-                         const Idle& idle, const Symbols& symbols) {
-  const auto before = rig.sample(setup.drive);
-  if (!before) return std::unexpected(before.error());
-  if (auto started = rig.guests().start(setup.host, fio_command(what, disk, seconds)); !started) {
-    return std::unexpected(started.error());
+                         const Idle& idle, const bench::Symbols& symbols) {
+  const bench::Load load{.host = setup.host,
+                         .drive = setup.drive,
+                         .command = bench::fio_command(job_of(what), disk, seconds),
+                         .seconds = seconds};
+  if (auto begun = begin(rig.guests(), rig.counters(), load); !begun) {
+    return fail(fmt::format("{}: {}", setup.name, begun.error().message));
   }
-  // fio needs a moment to begin.
-  const auto deadline = cluster::Deadline::in(60s);
-  for (double begun = 0; begun < before->ios + 20;) {
-    std::this_thread::sleep_for(50ms);
-    const auto now = rig.sample(setup.drive);
-    if (!now) return std::unexpected(now.error());
-    begun = now->ios;
-    if (cluster::interrupted() != 0) return fail("interrupted");
-    if (deadline.passed()) {
-      const auto said = rig.guests().finish(setup.host, 1s);
-      return fail(fmt::format("{}: fio did no I/O in 60 s: {}", setup.name, said ? *said : said.error().message));
-    }
-  }
-  std::this_thread::sleep_for(std::chrono::duration<double>(0.05 * seconds));
-  auto first = rig.blocks(setup.host);
+  auto first = rig.counters().blocks(setup.host);
   if (!first) return std::unexpected(first.error());
   const auto samples = samples_over(rig, setup.drive, 0.8 * seconds);
   if (!samples) return std::unexpected(samples.error());
-  auto last = rig.blocks(setup.host);
+  auto last = rig.counters().blocks(setup.host);
   if (!last) return std::unexpected(last.error());
   const auto output = rig.guests().finish(setup.host, std::chrono::seconds(seconds + 60));
   if (!output) return std::unexpected(output.error());

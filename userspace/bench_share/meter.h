@@ -5,13 +5,18 @@
 #include <string>
 
 #include "bench/fio.h"
-#include "bench_share/fio.h"
+#include "bench/sample.h"
+#include "bench/spread.h"
+#include "bench/symbols.h"
 #include "bench_share/rig.h"
-#include "bench_share/sample.h"
 #include "bench_share/setups.h"
 #include "common/result.h"
 
 namespace smartio::bench_share {
+
+using bench::PerIo;
+using bench::Rates;
+using bench::Spread;
 
 /// What an idle host does, measured over several intervals.
 struct Idle {
@@ -34,6 +39,6 @@ struct Measured {
 Result<Idle> measure_idle(Rig& rig, const std::string& drive, double seconds);
 /// fio for so long. The counters are read while it runs, several times: its start and its end are not in them.
 Result<Measured> measure(Rig& rig, const Setup& setup, const Case& what, const std::string& disk, unsigned seconds,
-                         const Idle& idle, const Symbols& symbols);
+                         const Idle& idle, const bench::Symbols& symbols);
 
 }  // namespace smartio::bench_share

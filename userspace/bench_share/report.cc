@@ -100,8 +100,9 @@ std::string ledger_table(const std::vector<Measured>& all) {
     if (one.setup.stock || one.setup.host == kLender) continue;
     text += fmt::format("{:<29} {:<15}", one.setup.name, name_of(one.what));
     std::string cells;
-    for (const auto& [kind, count] : one.io.ledger) {
-      if (count >= 0.005) cells += fmt::format("{} {} {:.2f}", cells.empty() ? "" : ",", kind, count);
+    for (const auto& [kind, traffic] : one.io.ledger) {
+      if (traffic.transactions < 0.005) continue;
+      cells += fmt::format("{} {} {:.2f}", cells.empty() ? "" : ",", kind, traffic.transactions);
     }
     text += cells + "\n";
   }
@@ -152,6 +153,8 @@ ordered_json to_json(const std::vector<Measured>& all) {
     for (const auto& [name, count] : one.functions) {
       if (count >= 0.5) functions[name] = std::round(count * 10) / 10;
     }
+    auto ledger = ordered_json::object();
+    for (const auto& [kind, traffic] : one.io.ledger) ledger[kind] = traffic.transactions;
     const auto times = ratio(one, all);
     measured.push_back(
         {{"setup", one.setup.name},
@@ -169,7 +172,7 @@ ordered_json to_json(const std::vector<Measured>& all) {
          {"ratio", times ? ordered_json(*times) : ordered_json()},
          {"instructions_per_second", spread_json(one.rates)},
          {"idle_instructions_per_second", spread_json(one.idle.spread)},
-         {"ledger_per_io", one.io.ledger},
+         {"ledger_per_io", ledger},
          {"functions", functions}});
   }
   auto reached = ordered_json::array();

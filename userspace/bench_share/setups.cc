@@ -31,4 +31,8 @@ std::string name_of(const Case& one) {
   return fmt::format("{}-{}-qd{}", one.poll ? "poll" : "irq", one.write ? "write" : "read", one.depth);
 }
 
+bench::FioJob job_of(const Case& one) {
+  return {.rw = one.write ? "randwrite" : "randread", .depth = one.depth, .poll = one.poll, .cpus = "1"};
+}
+
 }  // namespace smartio::bench_share

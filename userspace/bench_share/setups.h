@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/fio.h"
+
 namespace smartio::bench_share {
 
 /// One arrangement of driver, host and drive.
@@ -28,5 +30,7 @@ const std::vector<Setup>& all_setups();
 /// 4 KiB reads and writes at depth 1 and 32, by interrupt and polled.
 std::vector<Case> all_cases();
 std::string name_of(const Case& one);
+/// The same job for every driver, on the host's second CPU.
+bench::FioJob job_of(const Case& one);
 
 }  // namespace smartio::bench_share

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "bench_share/sample.h"
+#include "bench/sample.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace smartio::bench_share {
+namespace smartio::bench {
 
 using nlohmann::json;
 
@@ -16,19 +16,41 @@ Instructions instructions_from(const json& mode) {
   return sum;
 }
 
-std::map<std::string, double> ledger_from(const json& ledger) {
-  std::map<std::string, double> sums;
+Ledger ledger_from(const json& ledger) {
+  Ledger sums;
   for (const json& link : ledger.at("links")) {
     for (const char* direction : {"from_primary", "from_secondary"}) {
-      for (const auto& [kind, cell] : link.at(direction).at("posted").items()) {
-        sums["posted " + kind] += cell.at("transactions").get<double>();
-      }
-      for (const auto& [kind, cell] : link.at(direction).at("non_posted").items()) {
-        sums["non-posted " + kind] += cell.at("transactions").get<double>();
+      for (const auto& [key, name] : {std::pair("posted", "posted "), std::pair("non_posted", "non-posted ")}) {
+        for (const auto& [kind, cell] : link.at(direction).at(key).items()) {
+          Traffic& sum = sums[name + kind];
+          sum.transactions += cell.at("transactions").get<double>();
+          sum.bytes += cell.at("bytes").get<double>();
+        }
       }
     }
   }
   return sums;
+}
+
+Ledger ledger_per_io(const Ledger& from, const Ledger& to, double ios) {
+  Ledger result;
+  if (ios <= 0) return result;
+  for (const auto& [kind, now] : to) {
+    const auto found = from.find(kind);
+    const Traffic before = found == from.end() ? Traffic{} : found->second;
+    if (now.transactions > before.transactions) {
+      result[kind] = {.transactions = (now.transactions - before.transactions) / ios,
+                      .bytes = (now.bytes - before.bytes) / ios};
+    }
+  }
+  return result;
+}
+
+DriveWork drive_work_from(const json& counters) {
+  DriveWork work{.commands = 0,
+                 .bytes = counters.at("bytes_read").get<double>() + counters.at("bytes_written").get<double>()};
+  for (const auto& [name, count] : counters.at("commands").items()) work.commands += count.get<double>();
+  return work;
 }
 
 Rates rates(const Sample& from, const Sample& to) {
@@ -59,13 +81,9 @@ PerIo per_io(const std::vector<Sample>& samples, const Rates& idle) {
   for (auto& [host, values] : all) result.hosts[host] = spread_of(std::move(values));
   for (auto& [host, values] : kernel) result.kernel[host] = spread_of(std::move(values));
   if (samples.size() < 2) return result;
-  const double ios = samples.back().ios - samples.front().ios;
-  for (const auto& [kind, count] : samples.back().ledger) {
-    const auto before = samples.front().ledger.find(kind);
-    const double passed = count - (before == samples.front().ledger.end() ? 0 : before->second);
-    if (passed > 0 && ios > 0) result.ledger[kind] = passed / ios;
-  }
+  result.ledger =
+      ledger_per_io(samples.front().ledger, samples.back().ledger, samples.back().ios - samples.front().ios);
   return result;
 }
 
-}  // namespace smartio::bench_share
+}  // namespace smartio::bench

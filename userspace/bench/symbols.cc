@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "bench_share/symbols.h"
+#include "bench/symbols.h"
 
 #include <charconv>
 #include <unordered_map>
 
-namespace smartio::bench_share {
+namespace smartio::bench {
 
 using nlohmann::json;
 
@@ -47,4 +47,4 @@ std::map<std::string, double> by_function(const json& from, const json& to, cons
   return sums;
 }
 
-}  // namespace smartio::bench_share
+}  // namespace smartio::bench

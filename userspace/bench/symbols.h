@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace smartio::bench_share {
+namespace smartio::bench {
 
 /// The functions of one running kernel and its modules, by address.
 class Symbols {
@@ -29,4 +29,4 @@ class Symbols {
 /// "(processes)".
 std::map<std::string, double> by_function(const nlohmann::json& from, const nlohmann::json& to, const Symbols& symbols);
 
-}  // namespace smartio::bench_share
+}  // namespace smartio::bench
