@@ -20,7 +20,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help demo demo-failover setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-long check-debug fuzz \
-	fuzz-quick build-fuzz bench-fabric bench-share bench-failover lint clean distclean
+	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-share bench-failover lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
 
@@ -98,6 +98,15 @@ build-fuzz: ready ## the fuzzers, in build/check/fuzz/bin
 bench-fabric: build guest-overlay ## the fabric's figures beside what they are meant to be
 	@$(tree) $(ninja) -C $(programs) vfio_user_bench ntb_bench nvme_controller_bench
 	@$(tree) scripts/bench-fabric
+
+bench: build guest-overlay ## this driver, the stock driver, NVMe-oF over TCP and RDMA: build/bench/report.html (BENCH_S: seconds a measurement, 30)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --plots
+	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
+	@scripts/bench-compare
+
+bench-quick: build guest-overlay ## the smallest part of it, in under 5 minutes: prints tables
+	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
+	@BENCH_S=$(or $(BENCH_S),6) scripts/bench-compare --quick --rounds 2
 
 bench-share: build guest-overlay ## a borrowed drive beside a drive of one's own (BENCH_S: seconds a measurement, 30)
 	@$(tree) $(ninja) -C $(programs) smartio-bench-share

@@ -28,7 +28,12 @@ constexpr std::string_view kLend = R"sh(for ((i = 0; i < 300; i++)); do
   ! grep -qsx up /sys/class/smartio_link/*/state || break
   sleep 0.1
 done
-smartioctl lend "$(grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6)")sh";
+)sh";
+
+constexpr std::string_view kUnlend = R"sh(! pkill -KILL -x fio || sleep 1
+! [ -d /sys/module/smartio_nvme ] || rmmod smartio_nvme
+for d in /sys/class/smartio_lent/*; do [ ! -e "$d" ] || smartioctl unlend "${d##*/}" > /dev/null; done
+for m in nvme smartio_nvme_mgr ntb_smartio; do ! [ -d /sys/module/$m ] || modprobe -r $m; done)sh";
 
 }  // namespace
 
@@ -38,8 +43,14 @@ Result<void> lend(Guests& guests, const std::vector<std::string>& hosts) {
       return std::unexpected(loaded.error());
     }
   }
-  const auto lent = guests.shell(kLender, kLend);
+  const auto lent = guests.shell(kLender, fmt::format("{}smartioctl lend \"{}\"", kLend, kDriveAddress));
   if (!lent) return std::unexpected(lent.error());
+  return {};
+}
+
+Result<void> unlend(Guests& guests, const std::string& host) {
+  const auto left = guests.shell(host, kUnlend);
+  if (!left) return std::unexpected(left.error());
   return {};
 }
 

@@ -19,6 +19,8 @@ class Symbols {
   /// "function" or "function [module]"; "?" below the first one. `granule`: the address stands for so many bytes from
   /// there, and a function that begins among them counts.
   [[nodiscard]] std::string_view name(std::uint64_t address, std::uint64_t granule = 16) const;
+  /// All of them, by the address they begin at.
+  [[nodiscard]] const std::map<std::uint64_t, std::string>& functions() const { return by_address_; }
   [[nodiscard]] bool empty() const { return by_address_.empty(); }
 
  private:

@@ -18,16 +18,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The lender's drive is nobody's.
-constexpr std::string_view kLeave = R"sh(pkill -KILL -x fio && sleep 1 || true
-nvmeof_tcp leave
-! [ -d /sys/module/smartio_nvme ] || rmmod smartio_nvme
-for d in /sys/class/smartio_lent/*; do [ ! -e "$d" ] || smartioctl unlend "${d##*/}" > /dev/null; done
-for m in nvme smartio_nvme_mgr ntb_smartio; do ! [ -d /sys/module/$m ] || modprobe -r $m; done)sh";
-
-constexpr std::string_view kExport =
-    R"sh(nvmeof_tcp export "$(grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6)")sh";
-
 constexpr std::string_view kPolicy = R"sh(for s in /sys/class/nvme-subsystem/*/iopolicy; do echo "$1" > "$s"; done)sh";
 
 constexpr std::string_view kCompleted = R"sh(read -r r _ _ _ w _ < "/sys/block/${1##*/}/stat"; echo $((r + w)))sh";
@@ -89,7 +79,8 @@ Result<unsigned> busiest(const std::vector<Path>& before, const std::vector<Path
 
 Result<void> Rig::leave() {
   for (const char* host : {kBorrower, bench::kLender}) {
-    if (auto left = nothing(guests_.shell(host, kLeave)); !left) return left;
+    if (auto left = nothing(guests_.shell(host, "nvmeof_tcp leave")); !left) return left;
+    if (auto left = bench::unlend(guests_, host); !left) return left;
   }
   return {};
 }
@@ -114,7 +105,9 @@ Result<std::string> Rig::enter(Transport transport) {
       if (auto made = nothing(guests_.shell(host, "nvmeof_tcp network $1", {number})); !made)
         return std::unexpected(made.error());
     }
-    if (auto offered = nothing(guests_.shell(bench::kLender, kExport)); !offered)
+    if (auto offered =
+            nothing(guests_.shell(bench::kLender, fmt::format("nvmeof_tcp export \"{}\"", bench::kDriveAddress)));
+        !offered)
       return std::unexpected(offered.error());
     if (auto reached = nothing(guests_.shell(kBorrower, "nvmeof_tcp connect 1")); !reached)
       return std::unexpected(reached.error());

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "bench_compare/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench_compare/fairness.h"
+
+namespace smartio::bench_compare {
+
+using bench::Spread;
+using bench::spread_of;
+
+namespace {
+
+double on_host(const Measured& one, const std::string& host, Count count) {
+  const auto found = one.hosts.find(host);
+  return found == one.hosts.end() ? 0 : found->second[count];
+}
+
+double of_both(const Measured& one) {
+  return on_host(one, kBorrower, Count::instructions) + on_host(one, kLender, Count::instructions);
+}
+
+Cell cell(const Figures& figures, std::string_view scenario, std::string_view job) {
+  return {figures, *find_scenario(scenario), *find_job(job)};
+}
+
+Aim at_most(std::string what, double seen, double most) {
+  return {.what = fmt::format("{} at most {:.3f}", what, most),
+          .seen = fmt::format("{:.3f}", seen),
+          .reached = seen <= most};
+}
+
+}  // namespace
+
+double Shared::total() const {
+  double sum = 0;
+  for (const auto& [host, rate] : iops) sum += rate;
+  return sum;
+}
+
+double Shared::fairness() const {
+  std::vector<double> shares;
+  for (const auto& [host, rate] : iops) shares.push_back(rate);
+  return jain_index(shares);
+}
+
+Cell::Cell(const Figures& figures, const Scenario& scenario, const Job& job)
+    : figures_(figures), scenario_(scenario), job_(job) {
+  for (const Measured& one : figures.measured) {
+    if (one.scenario.name == scenario.name && one.job.name == job.name) rounds_.push_back(&one);
+  }
+}
+
+Spread Cell::spread(const Value& value) const {
+  std::vector<double> values;
+  for (const Measured* one : rounds_) values.push_back(value(*one));
+  return spread_of(std::move(values));
+}
+
+std::optional<Spread> Cell::ratio(const Value& value) const {
+  const Scenario* stock = find_scenario(scenario_.stock);
+  if (stock == nullptr) return std::nullopt;
+  const Cell other(figures_, *stock, job_);
+  std::vector<double> values;
+  for (const Measured* one : rounds_) {
+    const auto same = std::ranges::find(other.rounds_, one->round, &Measured::round);
+    if (same == other.rounds_.end()) continue;
+    if (const double base = value(**same); base > 0) values.push_back(value(*one) / base);
+  }
+  if (values.empty()) return std::nullopt;
+  return spread_of(std::move(values));
+}
+
+double Cell::on(const std::string& host, Count count) const {
+  return spread([&](const Measured& one) { return on_host(one, host, count); }).median;
+}
+
+bench::Ledger Cell::ledger() const {
+  bench::Ledger result;
+  for (const Measured* round : rounds_) {
+    for (const auto& [kind, traffic] : round->ledger) result[kind];
+  }
+  for (auto& [kind, traffic] : result) {
+    auto median = [&, &name = kind](double bench::Traffic::* part) {
+      return spread([&](const Measured& one) {
+               const auto found = one.ledger.find(name);
+               return found == one.ledger.end() ? 0 : found->second.*part;
+             })
+          .median;
+    };
+    traffic = {.transactions = median(&bench::Traffic::transactions), .bytes = median(&bench::Traffic::bytes)};
+  }
+  return result;
+}
+
+std::vector<Cell> cells(const Figures& figures) {
+  std::vector<Cell> all;
+  for (const Scenario& scenario : all_scenarios()) {
+    for (const Job& job : all_jobs()) {
+      if (Cell one(figures, scenario, job); !one.empty()) all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+double own_instructions(const Measured& one) { return on_host(one, one.scenario.host, Count::instructions); }
+
+std::vector<Predicted> predict(const Figures& figures, const Assumptions& assumptions) {
+  std::vector<Predicted> all;
+  for (const Scenario& scenario : all_scenarios()) {
+    if (scenario.stock.empty()) continue;
+    for (const char* rw : {"read", "write"}) {
+      const Job& job = *find_job(fmt::format("{}-4k-qd1", rw));
+      const Cell own(figures, scenario, job);
+      if (own.empty()) continue;
+      Predicted one{.scenario = scenario,
+                    .write = job.write(),
+                    .path = {},
+                    .copied_bytes = own.on(scenario.host, Count::copied_bytes),
+                    .added_us = std::nullopt,
+                    .published_us = std::nullopt};
+      if (const Cell stock(figures, *find_scenario(scenario.stock), job); !stock.empty()) {
+        one.copied_bytes -= stock.on(scenario.host, Count::copied_bytes);
+      }
+      one.copied_bytes = std::max(0.0, one.copied_bytes);
+      if (scenario.driver == Driver::smartio) {
+        one.path = critical_path(own.ledger());
+        one.added_us = added_latency(one.path, one.copied_bytes, assumptions);
+      }
+      if (scenario.name == "remote-bounce-poll") {
+        one.published_us = one.write ? published_remote().write_us : published_remote().read_us;
+      }
+      if (scenario.name == "nvmeof-rdma") {
+        one.published_us = one.write ? published_rdma().write_us : published_rdma().read_us;
+      }
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+std::vector<Aim> aims(const Figures& figures) {
+  constexpr double kOfStock = 1.05;
+  constexpr double kOfTcp = 1.0 / 5;
+  constexpr double kOfRdma = 1.0 / 3;
+  // An idle host's own doings, which are subtracted, vary by some thousand instructions in a thousandth of a second.
+  constexpr double kNoise = 0.02;
+  std::vector<Aim> all;
+  const Cell remote = cell(figures, "remote", "read-4k-qd1");
+  if (remote.empty()) return all;
+  const double own = remote.spread(own_instructions).median;
+  if (const auto ratio = remote.ratio(own_instructions)) {
+    all.push_back(
+        at_most("a remote 4 KiB read at depth 1: instructions of the borrower, against the stock local driver",
+                ratio->median, kOfStock));
+  }
+  for (const auto& [name, most] : {std::pair("nvmeof-tcp", kOfTcp), std::pair("nvmeof-rdma", kOfRdma)}) {
+    const Cell other = cell(figures, name, "read-4k-qd1");
+    if (other.empty()) continue;
+    all.push_back(at_most(fmt::format("the same, against {} on the borrower alone", other.scenario().title),
+                          own / other.spread(own_instructions).median, most));
+    all.push_back(at_most(fmt::format("the same, of both hosts, against {} on both", other.scenario().title),
+                          remote.spread(of_both).median / other.spread(of_both).median, most));
+  }
+  const double lender = remote.on(kLender, Count::instructions);
+  all.push_back({.what = "the lender runs no instruction for it (as far as an idle host is quiet)",
+                 .seen = fmt::format("{:.0f}", lender),
+                 .reached = lender <= kNoise * own});
+  return all;
+}
+
+}  // namespace smartio::bench_compare

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bench/symbols.h"
+
+namespace smartio::bench_compare {
+
+/// What a host does that doesn't depend on how fast it is. Calls are counted where the functions begin.
+enum class Count : std::size_t {
+  instructions,       ///< of all its vCPUs
+  user_instructions,  ///< of them those of processes
+  interrupts,         ///< all: of devices, timers, other CPUs
+  device_interrupts,  ///< common_interrupt()
+  context_switches,   ///< __switch_to_asm()
+  dma_maps,           ///< calls of the DMA API: a page, or a list
+  dma_unmaps,
+  iommu_commands,  ///< qi_submit_sync(): invalidations that the CPU waits for
+  copied_bytes,    ///< by the kernel's string moves
+};
+inline constexpr std::size_t kCounts = 9;
+/// "instructions", "DMA maps", …
+std::string_view name_of(Count count);
+
+/// One number for each Count.
+class Tally {
+ public:
+  [[nodiscard]] double operator[](Count count) const { return values_[static_cast<std::size_t>(count)]; }
+  double& operator[](Count count) { return values_[static_cast<std::size_t>(count)]; }
+
+  Tally& operator-=(const Tally& other);
+  Tally& operator*=(double factor);
+  friend Tally operator-(Tally one, const Tally& other) { return one -= other; }
+  friend Tally operator*(Tally one, double factor) { return one *= factor; }
+
+ private:
+  std::array<double, kCounts> values_{};
+};
+
+/// Each count's median.
+Tally median(const std::vector<Tally>& all);
+
+/// Sums a plugin's answers to "blocks" up, for one running kernel with the modules that it has now.
+class Tallier {
+ public:
+  explicit Tallier(const bench::Symbols& symbols);
+
+  /// Since the host's QEMU has started.
+  [[nodiscard]] Tally operator()(const nlohmann::json& blocks) const;
+
+ private:
+  std::unordered_map<std::uint64_t, std::vector<Count>> by_address_;
+};
+
+}  // namespace smartio::bench_compare
