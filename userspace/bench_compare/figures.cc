@@ -79,6 +79,17 @@ double Cell::on(const std::string& host, Count count) const {
   return spread([&](const Measured& one) { return on_host(one, host, count); }).median;
 }
 
+std::map<std::string, double> Cell::functions(const std::string& host) const {
+  std::map<std::string, double> sums;
+  for (const Measured* one : rounds_) {
+    const auto found = one->functions.find(host);
+    if (found == one->functions.end()) continue;
+    for (const auto& [name, instructions] : found->second)
+      sums[name] += instructions / static_cast<double>(rounds_.size());
+  }
+  return sums;
+}
+
 bench::Ledger Cell::ledger() const {
   bench::Ledger result;
   for (const Measured* round : rounds_) {

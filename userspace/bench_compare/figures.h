@@ -75,6 +75,8 @@ class Cell {
   [[nodiscard]] std::optional<bench::Spread> ratio(const Value& value) const;
   /// The median over rounds of what an I/O takes on a host.
   [[nodiscard]] double on(const std::string& host, Count count) const;
+  /// The mean over rounds of instructions an I/O takes on a host, by function.
+  [[nodiscard]] std::map<std::string, double> functions(const std::string& host) const;
   /// The median over rounds, by kind.
   [[nodiscard]] bench::Ledger ledger() const;
 

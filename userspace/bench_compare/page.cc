@@ -101,8 +101,9 @@ Result<std::string> page_of(const Figures& figures, const Assumptions& assumptio
   body += fmt::format(
       "<p>Emulated hosts: microseconds and IOPS say how fast this machine emulates, and mean something only against "
       "each other "
-      "in this run. Instructions, transactions and calls do not depend on that. docs/performance.md says how to read "
-      "it. {} rounds, {} s for each measurement in all.</p>\n",
+      "in this run. Instructions, transactions and calls do not depend on that. Polling spends instructions on "
+      "waiting, at small depths most of them. docs/performance.md says how to read it. {} rounds, {} s for each "
+      "measurement in all.</p>\n",
       figures.rounds, figures.seconds);
   Table facts{.title = "Measured on", .rows = {{"what", ""}}};
   for (const Fact& fact : figures.facts) facts.rows.push_back({fact.what, fact.value});

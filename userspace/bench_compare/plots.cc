@@ -24,7 +24,7 @@ constexpr const char* kBoxes = R"json({
   ],
   "axes": [
     {"orient": "left", "scale": "y", "title": "latency, us (log)", "grid": true, "tickCount": 6, "format": "~s"},
-    {"orient": "bottom", "scale": "x", "labelAngle": -20, "labelAlign": "right"}
+    {"orient": "bottom", "scale": "x", "labelAngle": -20, "labelAlign": "right", "labelLimit": 300}
   ],
   "marks": [
     {"type": "rule", "from": {"data": "boxes"}, "encode": {"enter": {
@@ -58,7 +58,7 @@ constexpr const char* kBars = R"json({
   ],
   "axes": [
     {"orient": "left", "scale": "y", "title": "", "grid": true, "format": "~s"},
-    {"orient": "bottom", "scale": "x", "labelAngle": -20, "labelAlign": "right"}
+    {"orient": "bottom", "scale": "x", "labelAngle": -20, "labelAlign": "right", "labelLimit": 300}
   ],
   "legends": [{"fill": "color"}],
   "marks": [{"type": "rect", "from": {"data": "table"}, "encode": {"enter": {

@@ -16,9 +16,9 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-std::string with_spread(const std::optional<Spread>& spread) {
+std::string with_spread(const std::optional<Spread>& spread, int digits = 2) {
   if (!spread) return "";
-  return fmt::format("{:.2f} ({:.2f}-{:.2f})", spread->median, spread->min, spread->max);
+  return fmt::format("{:.{}f} ({:.{}f}-{:.{}f})", spread->median, digits, spread->min, digits, spread->max, digits);
 }
 
 /// A count for each I/O: as many digits as mean something.
@@ -40,23 +40,22 @@ Table ratio_table(const Figures& figures) {
       .title =
           "Instructions of the borrower and the lender for each I/O; latency and IOPS against the stock driver on "
           "the same host (median of rounds, and their range)",
-      .rows = {{"scenario", "job", "borrower", "lender", "against stock", "IOPS", "median us", "min", "median", "99%",
-                "99.9%", "IOPS ratio"}}};
+      .rows = {{"scenario", "job", "borrower", "lender", "borrower's or lender's / stock's", "IOPS", "median us",
+                "min / stock's", "median", "99%", "99.9%", "IOPS / stock's"}}};
   for (const Cell& cell : cells(figures)) {
     auto latency = [&](double bench::FioResult::* which) {
       return with_spread(cell.ratio([which](const Measured& one) { return one.fio.*which; }));
     };
-    const auto instructions = cell.ratio(own_instructions);
     auto median = [&](double bench::FioResult::* which) {
       return cell.spread([which](const Measured& one) { return one.fio.*which; }).median;
     };
-    table.rows.push_back(
-        {cell.scenario().title, cell.job().name,
-         cell.scenario().host == kLender ? "" : amount(cell.on(kBorrower, Count::instructions)),
-         amount(cell.on(kLender, Count::instructions)), instructions ? fmt::format("{:.3f}", instructions->median) : "",
-         amount(median(&bench::FioResult::iops)), amount(median(&bench::FioResult::median_us)),
-         latency(&bench::FioResult::min_us), latency(&bench::FioResult::median_us), latency(&bench::FioResult::p99_us),
-         latency(&bench::FioResult::p999_us), latency(&bench::FioResult::iops)});
+    table.rows.push_back({cell.scenario().title, cell.job().name,
+                          cell.scenario().host == kLender ? "" : amount(cell.on(kBorrower, Count::instructions)),
+                          amount(cell.on(kLender, Count::instructions)), with_spread(cell.ratio(own_instructions), 3),
+                          amount(median(&bench::FioResult::iops)), amount(median(&bench::FioResult::median_us)),
+                          latency(&bench::FioResult::min_us), latency(&bench::FioResult::median_us),
+                          latency(&bench::FioResult::p99_us), latency(&bench::FioResult::p999_us),
+                          latency(&bench::FioResult::iops)});
   }
   return table;
 }
@@ -140,6 +139,35 @@ Table sharing_table(const Figures& figures) {
   return table;
 }
 
+Table module_table(const Figures& figures) {
+  Table table{
+      .title = "Where instructions run, 4 KiB random reads at depth 1, those of idle hosts included",
+      .rows = {{"scenario", "host", "all", "by module (kernel: what is no module; processes: fio and all others)"}}};
+  for (const Cell& cell : cells(figures)) {
+    if (cell.job().name != "read-4k-qd1") continue;
+    for (const char* host : {kBorrower, kLender}) {
+      double all = 0;
+      std::map<std::string, double> modules;
+      for (const auto& [name, instructions] : cell.functions(host)) {
+        const auto bracket = name.rfind('[');
+        std::string module = "kernel";
+        if (name == "(processes)") module = "processes";
+        if (bracket != std::string::npos) module = name.substr(bracket + 1, name.size() - bracket - 2);
+        modules[module] += instructions;
+        all += instructions;
+      }
+      std::vector<std::pair<std::string, double>> sorted(modules.begin(), modules.end());
+      std::ranges::sort(sorted, std::ranges::greater{}, &std::pair<std::string, double>::second);
+      std::string which;
+      for (const auto& [module, instructions] : sorted) {
+        if (instructions >= 10) which += fmt::format("{}{} {:.0f}", which.empty() ? "" : ", ", module, instructions);
+      }
+      table.rows.push_back({cell.scenario().title, host, fmt::format("{:.0f}", all), which});
+    }
+  }
+  return table;
+}
+
 Table aims_table(const Figures& figures) {
   Table table{.title = "Aims", .rows = {{"", "what", "seen"}}};
   for (const Aim& aim : aims(figures)) table.rows.push_back({aim.reached ? "reached" : "MISSED", aim.what, aim.seen});
@@ -147,19 +175,9 @@ Table aims_table(const Figures& figures) {
 }
 
 Table function_table(const Cell& cell, const std::string& host, std::size_t count) {
-  auto mean = [&](const Cell& of) {
-    std::map<std::string, double> sums;
-    for (const Measured* one : of.rounds()) {
-      const auto found = one->functions.find(host);
-      if (found == one->functions.end()) continue;
-      for (const auto& [name, instructions] : found->second)
-        sums[name] += instructions / static_cast<double>(of.rounds().size());
-    }
-    return sums;
-  };
   const Scenario* stock = find_scenario(cell.scenario().stock);
-  const auto own = mean(cell);
-  const auto theirs = stock == nullptr ? std::map<std::string, double>() : mean(cell.same_job(*stock));
+  const auto own = cell.functions(host);
+  const auto theirs = stock == nullptr ? std::map<std::string, double>() : cell.same_job(*stock).functions(host);
   struct Line {
     std::string name;
     double own = 0;
@@ -189,11 +207,8 @@ Table function_table(const Cell& cell, const std::string& host, std::size_t coun
 
 std::vector<Table> all_tables(const Figures& figures, const Assumptions& assumptions) {
   constexpr std::size_t kFunctions = 25;
-  std::vector<Table> all{aims_table(figures),
-                         ratio_table(figures),
-                         cost_table(figures),
-                         ledger_table(figures),
-                         model_table(figures, assumptions),
+  std::vector<Table> all{aims_table(figures),   ratio_table(figures),  cost_table(figures),
+                         ledger_table(figures), module_table(figures), model_table(figures, assumptions),
                          sharing_table(figures)};
   const Cell remote(figures, *find_scenario("remote"), *find_job("read-4k-qd1"));
   if (!remote.empty()) all.push_back(function_table(remote, kBorrower, kFunctions));

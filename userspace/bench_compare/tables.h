@@ -22,6 +22,8 @@ Table ratio_table(const Figures& figures);
 Table cost_table(const Figures& figures);
 /// Transactions and bytes on the links for an I/O.
 Table ledger_table(const Figures& figures);
+/// In which modules instructions run.
+Table module_table(const Figures& figures);
 Table model_table(const Figures& figures, const Assumptions& assumptions);
 Table sharing_table(const Figures& figures);
 Table aims_table(const Figures& figures);
