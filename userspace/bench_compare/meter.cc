@@ -31,6 +31,11 @@ Result<void> sleep_for(double seconds) {
   return {};
 }
 
+/// What the drive has done at a moment between two.
+bench::DriveWork between(const bench::DriveWork& before, const bench::DriveWork& after) {
+  return {.commands = (before.commands + after.commands) / 2, .bytes = (before.bytes + after.bytes) / 2};
+}
+
 Result<double> completed(bench::Guests& guests, const std::string& host, const std::string& disk) {
   const auto text =
       guests.shell(host, R"sh(read -r r _ _ _ w _ < "/sys/block/${1##*/}/stat"; echo $((r + w)))sh", {disk});
@@ -88,10 +93,17 @@ Result<Meter::Moment> Meter::moment(const std::string& host) {
   const double end = bench::now_seconds();
   const auto after = rig_.counters().drive(scenario_.drive);
   if (!after) return std::unexpected(after.error());
-  return Moment{
-      .seconds = (begin + end) / 2,
-      .drive = {.commands = (before->commands + after->commands) / 2, .bytes = (before->bytes + after->bytes) / 2},
-      .blocks = std::move(*blocks)};
+  return Moment{.seconds = (begin + end) / 2, .drive = between(*before, *after), .blocks = std::move(*blocks)};
+}
+
+Result<Meter::LedgerMoment> Meter::ledger_moment() {
+  const auto before = rig_.counters().drive(scenario_.drive);
+  if (!before) return std::unexpected(before.error());
+  auto ledger = rig_.counters().ledger();
+  if (!ledger) return std::unexpected(ledger.error());
+  const auto after = rig_.counters().drive(scenario_.drive);
+  if (!after) return std::unexpected(after.error());
+  return LedgerMoment{.drive = between(*before, *after), .ledger = std::move(*ledger)};
 }
 
 Result<std::map<std::string, Meter::Moment>> Meter::moments() {
@@ -116,29 +128,28 @@ Result<Measured> Meter::measure(const Job& job, unsigned round, unsigned seconds
 
   const auto first = moments();
   if (!first) return wrong(first.error());
-  const auto first_ledger = rig_.counters().ledger();
-  const auto first_work = rig_.counters().drive(scenario_.drive);
+  const auto first_ledger = ledger_moment();
   if (auto slept = sleep_for(kWindow * seconds); !slept) return wrong(slept.error());
-  const auto last_ledger = rig_.counters().ledger();
-  const auto last_work = rig_.counters().drive(scenario_.drive);
+  const auto last_ledger = ledger_moment();
   const auto last = moments();
   if (!last) return wrong(last.error());
-  if (!first_ledger || !first_work || !last_ledger || !last_work) return fail("the fabric doesn't answer");
+  if (!first_ledger) return wrong(first_ledger.error());
+  if (!last_ledger) return wrong(last_ledger.error());
 
   const auto output = rig_.guests().finish(scenario_.host, std::chrono::seconds(seconds + kMargin + 60));
   if (!output) return wrong(output.error());
   const auto fio = bench::parse_fio(*output, job.write());
   if (!fio) return wrong(fio.error());
 
-  const double ios = (last_work->bytes - first_work->bytes) / job.bytes;
+  const double ios = (last_ledger->drive.bytes - first_ledger->drive.bytes) / job.bytes;
   if (ios <= 0) return fail(fmt::format("{} {}: the drive did nothing", scenario_.name, job.name));
   Measured result{.scenario = scenario_,
                   .job = job,
                   .round = round,
                   .fio = *fio,
                   .hosts = {},
-                  .ledger = bench::ledger_per_io(*first_ledger, *last_ledger, ios),
-                  .commands = (last_work->commands - first_work->commands) / ios,
+                  .ledger = bench::ledger_per_io(first_ledger->ledger, last_ledger->ledger, ios),
+                  .commands = (last_ledger->drive.commands - first_ledger->drive.commands) / ios,
                   .functions = {}};
   for (const auto& [host, state] : hosts_) {
     const Moment& from = first->at(host);

@@ -38,7 +38,13 @@ class Meter {
   Meter(Rig& rig, const Scenario& scenario, std::string disk)
       : rig_(rig), scenario_(scenario), disk_(std::move(disk)) {}
   Result<void> learn(double idle_seconds);
+  /// The ledger at one moment, and what the drive has done then.
+  struct LedgerMoment {
+    bench::DriveWork drive;
+    bench::Ledger ledger;
+  };
   Result<Moment> moment(const std::string& host);
+  Result<LedgerMoment> ledger_moment();
   Result<std::map<std::string, Moment>> moments();
 
   Rig& rig_;

@@ -61,8 +61,8 @@ Table ratio_table(const Figures& figures) {
 }
 
 Table cost_table(const Figures& figures) {
-  constexpr std::array kShown{Count::device_interrupts, Count::interrupts,     Count::context_switches, Count::dma_maps,
-                              Count::dma_unmaps,        Count::iommu_commands, Count::copied_bytes};
+  constexpr std::array kShown{Count::spinning, Count::device_interrupts, Count::interrupts,     Count::context_switches,
+                              Count::dma_maps, Count::dma_unmaps,        Count::iommu_commands, Count::copied_bytes};
   Table table{.title = "What else an I/O takes: where fio runs, and (behind the stroke) on the other host",
               .rows = {{"scenario", "job"}}};
   for (const Count count : kShown) table.rows[0].emplace_back(name_of(count));

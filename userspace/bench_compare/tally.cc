@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "bench_compare/tally.h"
 
+#include <iterator>
 #include <string>
 
 #include "bench/spread.h"
@@ -11,9 +12,9 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::string_view, kCounts> kNames{"instructions",      "of processes",     "interrupts",
-                                                       "device interrupts", "context switches", "DMA maps",
-                                                       "DMA unmaps",        "IOMMU commands",   "bytes copied"};
+constexpr std::array<std::string_view, kCounts> kNames{
+    "instructions",     "spinning", "of processes", "interrupts",     "device interrupts",
+    "context switches", "DMA maps", "DMA unmaps",   "IOMMU commands", "bytes copied"};
 
 std::vector<Count> counts_of(std::string_view function) {
   if (function == "common_interrupt") return {Count::interrupts, Count::device_interrupts};
@@ -54,7 +55,13 @@ Tally median(const std::vector<Tally>& all) {
 }
 
 Tallier::Tallier(const bench::Symbols& symbols) {
-  for (const auto& [address, name] : symbols.functions()) {
+  const auto& functions = symbols.functions();
+  for (auto at = functions.begin(); at != functions.end(); ++at) {
+    const auto& [address, name] = *at;
+    if (name == "native_queued_spin_lock_slowpath") {
+      spin_begin_ = address;
+      spin_end_ = std::next(at) == functions.end() ? address : std::next(at)->first;
+    }
     if (auto counts = counts_of(name); !counts.empty()) by_address_.emplace(address, std::move(counts));
   }
 }
@@ -65,8 +72,9 @@ Tally Tallier::operator()(const json& blocks) const {
   tally[Count::copied_bytes] = blocks.at("copied");
   tally[Count::instructions] = tally[Count::user_instructions] + blocks.at("other").get<double>();
   for (const json& block : blocks.at("kernel")) {
-    tally[Count::instructions] += block.at(1).get<double>();
-    const auto found = by_address_.find(block.at(0).get<std::uint64_t>());
+    const auto address = block.at(0).get<std::uint64_t>();
+    tally[spins(address) ? Count::spinning : Count::instructions] += block.at(1).get<double>();
+    const auto found = by_address_.find(address);
     if (found == by_address_.end()) continue;
     for (const Count count : found->second) tally[count] += block.at(2).get<double>();
   }

@@ -14,7 +14,8 @@ namespace smartio::bench_compare {
 
 /// What a host does that doesn't depend on how fast it is. Calls are counted where the functions begin.
 enum class Count : std::size_t {
-  instructions,       ///< of all its vCPUs
+  instructions,       ///< of all its vCPUs, but for those that spin
+  spinning,           ///< instructions that wait for a lock: as many as the other CPU is long in giving it back
   user_instructions,  ///< of them those of processes
   interrupts,         ///< all: of devices, timers, other CPUs
   device_interrupts,  ///< common_interrupt()
@@ -24,7 +25,7 @@ enum class Count : std::size_t {
   iommu_commands,  ///< qi_submit_sync(): invalidations that the CPU waits for
   copied_bytes,    ///< by the kernel's string moves
 };
-inline constexpr std::size_t kCounts = 9;
+inline constexpr std::size_t kCounts = 10;
 /// "instructions", "DMA maps", …
 std::string_view name_of(Count count);
 
@@ -55,7 +56,11 @@ class Tallier {
   [[nodiscard]] Tally operator()(const nlohmann::json& blocks) const;
 
  private:
+  [[nodiscard]] bool spins(std::uint64_t address) const { return spin_begin_ <= address && address < spin_end_; }
+
   std::unordered_map<std::uint64_t, std::vector<Count>> by_address_;
+  std::uint64_t spin_begin_ = 0;  ///< of the function that waits for a lock
+  std::uint64_t spin_end_ = 0;
 };
 
 }  // namespace smartio::bench_compare

@@ -15,7 +15,8 @@ using nlohmann::json;
 constexpr const char* kKallsyms =
     "ffffffff81000000 T common_interrupt\nffffffff81000100 T sysvec_apic_timer_interrupt\nffffffff81000200 T "
     "__switch_to_asm\nffffffff81000300 T dma_map_page_attrs\nffffffff81000400 T dma_unmap_sg_attrs\nffffffff81000500 T "
-    "qi_submit_sync\nffffffff81000600 T other\n";
+    "qi_submit_sync\nffffffff81000600 T other\nffffffff81000700 t native_queued_spin_lock_slowpath\nffffffff81000800 t "
+    "next\n";
 
 json blocks(double scale) {
   return {{"user", 5 * scale},
@@ -29,13 +30,16 @@ json blocks(double scale) {
             {0xFFFFFFFF81000300, 10 * scale, 4 * scale},
             {0xFFFFFFFF81000400, 10 * scale, 5 * scale},
             {0xFFFFFFFF81000500, 10 * scale, 6 * scale},
-            {0xFFFFFFFF81000600, 10 * scale, 8 * scale}}}};
+            {0xFFFFFFFF81000600, 10 * scale, 8 * scale},
+            {0xFFFFFFFF81000700, 1 * scale, 8 * scale},
+            {0xFFFFFFFF810007F0, 2 * scale, 8 * scale}}}};
 }
 
 TEST(Tally, CountsCallsAndInstructions) {
   const Tallier tallier((bench::Symbols(kKallsyms)));
   const Tally tally = tallier(blocks(3)) - tallier(blocks(1)) * 2;
   EXPECT_DOUBLE_EQ(tally[Count::instructions], 86);
+  EXPECT_DOUBLE_EQ(tally[Count::spinning], 3);
   EXPECT_DOUBLE_EQ(tally[Count::user_instructions], 5);
   EXPECT_DOUBLE_EQ(tally[Count::device_interrupts], 1);
   EXPECT_DOUBLE_EQ(tally[Count::interrupts], 3);
