@@ -104,7 +104,7 @@ bench: build guest-overlay ## this driver, the stock driver, NVMe-oF over TCP an
 	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
 	@scripts/bench-compare
 
-bench-quick: build guest-overlay ## the smallest part of it, in under 5 minutes: prints tables
+bench-quick: build guest-overlay ## the smallest part of it, in under 5 minutes on a machine that is not overloaded: prints tables
 	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
 	@BENCH_S=$(or $(BENCH_S),6) scripts/bench-compare --quick --rounds 2
 
