@@ -55,7 +55,7 @@ on_cluster(2 share-pair pair ${SHARE_AGAIN})
 on_cluster(2 manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
 on_cluster(1 dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER})
 on_cluster(2 star star ${P2P} ${P2P_LONG} cluster/tool cluster/side-by-side cluster/instructions)
-on_cluster(1 few star-few share/quota)
+on_cluster(2 few star-few share/quota)
 on_cluster(1 gfs2 star ${GFS2})
 on_cluster(2 ocfs2 star ${OCFS2})
 
