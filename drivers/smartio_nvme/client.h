@@ -462,6 +462,7 @@ void snvme_path_leave(struct snvme_path *path);
 
 bool snvme_session_over(int opened);
 bool snvme_was_fenced(int opened);
+bool snvme_join_passes(int error);
 int snvme_session_open(struct snvme_client *client, struct snvme_path *path);
 void snvme_client_init(struct snvme_client *client);
 void snvme_client_kick(struct snvme_client *client);

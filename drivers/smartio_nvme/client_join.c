@@ -34,6 +34,14 @@ static bool snvme_join_over(struct snvme_path *path, unsigned int gen)
 	return gen != READ_ONCE(path->gen) || READ_ONCE(path->leaving);
 }
 
+/* What core's functions return may be a status: of a path, if that was lost. */
+static int snvme_join_error(int ret)
+{
+	if (ret <= 0)
+		return ret;
+	return nvme_is_path_error(ret) ? -ENOLINK : -EIO;
+}
+
 static int snvme_join_admin(struct snvme_path *path, unsigned int gen)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
@@ -61,8 +69,7 @@ static int snvme_join_admin(struct snvme_path *path, unsigned int gen)
 		if (ret)
 			return ret;
 	}
-	ret = nvme_init_ctrl_finish(ctrl, false);
-	return ret > 0 ? -EIO : ret;
+	return snvme_join_error(nvme_init_ctrl_finish(ctrl, false));
 }
 
 /*
@@ -79,7 +86,7 @@ static int snvme_join_count(struct snvme_path *path, unsigned int *queues,
 
 	ret = nvme_set_queue_count(&path->ctrl, &count);
 	if (ret)
-		return ret < 0 ? ret : -EIO;
+		return snvme_join_error(ret);
 	if (count <= 0)
 		return -ENOSPC;
 	granted = count;
@@ -105,7 +112,7 @@ static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
 		ret = snvme_queue_open(&path->queues[i], i >= queues,
 				       masks && i < queues ? &masks[i] : NULL);
 	kfree(masks);
-	if (ret)
+	if (ret && !snvme_join_passes(ret))
 		dev_err(path->ctrl.device, "queue pair %u of %u: %d\n", i,
 			queues + poll, ret);
 	return ret;
@@ -201,10 +208,10 @@ int snvme_path_join(struct snvme_path *path, unsigned int gen,
 	ret = snvme_join_admin(path, gen);
 	if (!ret)
 		ret = snvme_join_io(path, gen);
+	if (snvme_join_over(path, gen) && ret != -ESTALE)
+		ret = -EAGAIN;	/* whatever else failed, failed for that */
 	if (ret)
 		return ret;
-	if (snvme_join_over(path, gen))
-		return -EAGAIN;
 	snvme_drive_may_wait(path->client);
 	/* Sleeps: with options it stops core's own time-outs. */
 	if (!nvme_change_ctrl_state(ctrl, NVME_CTRL_LIVE))

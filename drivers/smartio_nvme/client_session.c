@@ -90,7 +90,22 @@ static const char *snvme_explain(int error)
 	return "error";
 }
 
-/* Once, until there is another reason. What passes by itself isn't told. */
+/**
+ * snvme_join_passes() - does this reason pass by itself?
+ * @error: why an attempt came to nothing
+ *
+ * A link that was lost, a drive that is reset or taken back: told elsewhere.
+ *
+ * Context: any.
+ * Return: true or false.
+ */
+bool snvme_join_passes(int error)
+{
+	return error == -EAGAIN || error == -ENOLINK || error == -ENODEV ||
+	       error == -ESTALE;
+}
+
+/* Once, until there is another reason. */
 static void snvme_join_log(struct snvme_client *client, int error)
 {
 	struct smartio_device *sdev = client->sdev;
@@ -98,8 +113,7 @@ static void snvme_join_log(struct snvme_client *client, int error)
 	if (error == client->last_error)
 		return;
 	client->last_error = error;
-	if (!error || error == -EAGAIN || error == -ENOLINK ||
-	    error == -ENODEV || error == -ESTALE)
+	if (!error || snvme_join_passes(error))
 		return;
 	dev_warn(&sdev->dev, "cannot use drive %s of %s over %s: %s (%d)\n",
 		 sdev->pci_name, sdev->host_name, sdev->link_name,

@@ -3,9 +3,6 @@
 # For tests of a cluster file system on the shared drive; the test's name begins with which: gfs2-… or ocfs2-….
 source "$(dirname "${BASH_SOURCE[0]}")/../share/common.sh"
 
-# With three file systems at work beside another cluster, a host was seen to stand still for more than the second after which
-# a link is taken down by default.
-link_options=(heartbeat_timeout_ms=3000)
 fs=${test_name#*/} fs=${fs%%-*}
 folder=/mnt/$fs
 case $fs in gfs2) fsck=(fsck.gfs2 -n) ;; ocfs2) fsck=(fsck.ocfs2 -fn) ;; *) fail "which file system is $test_name of?" ;; esac

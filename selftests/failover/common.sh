@@ -3,6 +3,7 @@
 # For tests of two cables between the lender and a borrower ("dual adapters"): two paths of one disk.
 source "$(dirname "${BASH_SOURCE[0]}")/../share/common.sh"
 
+link_options=()	# the heartbeat's time as it is by default: a path that is lost by mistake costs nothing here
 dual=${borrowers[0]}
 mapfile -t cables < <(fabric link list | jq -r --arg h "$dual" '.links[] | select(.primary.host == $h or .secondary.host == $h) | .name')
 [ "${#cables[@]}" = 2 ] || fail "cables between the lender and $dual: expected 2, saw ${#cables[*]}"

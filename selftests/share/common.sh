@@ -16,7 +16,8 @@ losses_on() {
 	log_may "$1" 'nvme nvme[0-9]+: path lost \('
 	log_may "$1" 'block nvme[0-9]+n[0-9]+: no usable path - requeuing I/O'
 	log_may "$1" 'nvme_ns_head_submit_bio: [0-9]+ callbacks suppressed'
-	log_may "$1" 'nvme nvme[0-9]+: Identify NS List failed \(status=0x370\)'    # the scan that a loss cut short
+	# of a scan or an attach that a loss cut short
+	log_may "$1" 'nvme nvme[0-9]+: (Identify|Could not set|reading) [A-Za-z ]+(failed|count):? \(?(nsid=[0-9]+, )?(status=0x370|880)'
 }
 # Besides, if its disk goes with I/O under way.
 failures_on() {
@@ -36,7 +37,8 @@ at_once() {
 
 # ---- coming and going ----
 
-link_options=()	# of ntb_smartio, a test's own
+# Of ntb_smartio, a test's own. Emulated hosts that are busy, on a machine that is, stand still for a second now and then.
+link_options=(heartbeat_timeout_ms=3000)
 # What a host needs before it can lend or borrow: the NTBs' drivers and ntb_smartio, nothing else that wants them.
 load_links() {
 	sh_on "$1" '! { [ -d /sys/module/nvmet_tcp ] || [ -d /sys/module/nvme_tcp ]; } || nvmeof_tcp leave	# of a test that failed
