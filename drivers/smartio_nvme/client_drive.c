@@ -91,6 +91,29 @@ static struct snvme_client *snvme_other(const struct snvme_client *client,
 	return NULL;
 }
 
+/*
+ * The next path to the drive of @client, its own included, with a reference;
+ * that to @after is given back: a loop goes to the end. Under the lock.
+ */
+static struct snvme_path *snvme_next_path(const struct snvme_client *client,
+					  struct snvme_path *after)
+{
+	struct snvme_client *way = after ? after->client : NULL;
+	struct snvme_path *path = NULL;
+
+	lockdep_assert_held(&snvme_clients_lock);
+	way = list_prepare_entry(way, &snvme_clients, entry);
+	list_for_each_entry_continue(way, &snvme_clients, entry) {
+		if (snvme_same_drive(way, client))
+			path = snvme_client_path(way);
+		if (path)
+			break;
+	}
+	if (after)
+		nvme_put_ctrl(&after->ctrl);
+	return path;
+}
+
 /* The @n-th other way, with a reference to its device; NULL: there is none. */
 static struct smartio_device *snvme_other_way(struct snvme_client *client,
 					      unsigned int n)
@@ -200,12 +223,6 @@ void snvme_drives_exit(void)
 		kfree(orphan);
 }
 
-static bool snvme_orphan_of(const struct snvme_orphan *orphan,
-			    const struct snvme_client *client)
-{
-	return snvme_is_drive(client, &orphan->host, orphan->pci_name);
-}
-
 /* Return: the session of such an orphan, 0 if there is none. */
 static u64 snvme_orphan_first(struct snvme_client *client)
 {
@@ -214,7 +231,8 @@ static u64 snvme_orphan_first(struct snvme_client *client)
 
 	mutex_lock(&snvme_clients_lock);
 	list_for_each_entry(orphan, &snvme_orphans, entry)
-		if (!session && snvme_orphan_of(orphan, client))
+		if (!session && snvme_is_drive(client, &orphan->host,
+					       orphan->pci_name))
 			session = orphan->session;
 	mutex_unlock(&snvme_clients_lock);
 	return session;
@@ -226,8 +244,8 @@ static void snvme_orphan_over(struct snvme_client *client, u64 session)
 
 	mutex_lock(&snvme_clients_lock);
 	list_for_each_entry_safe(orphan, next, &snvme_orphans, entry) {
-		if (!snvme_orphan_of(orphan, client) ||
-		    orphan->session != session)
+		if (orphan->session != session ||
+		    !snvme_is_drive(client, &orphan->host, orphan->pci_name))
 			continue;
 		list_del(&orphan->entry);
 		kfree(orphan);
@@ -239,21 +257,17 @@ static void snvme_orphan_over(struct snvme_client *client, u64 session)
 static unsigned int snvme_lost_sessions(struct snvme_client *client,
 					u64 *sessions)
 {
-	struct snvme_client *other = NULL;
-	struct snvme_path *path;
+	struct snvme_path *path = NULL;
 	unsigned int count = 0;
 	u64 session;
 
 	mutex_lock(&snvme_clients_lock);
-	while ((other = snvme_other(client, other))) {
-		path = snvme_client_path(other);
-		if (!path)
-			continue;
+	while ((path = snvme_next_path(client, path))) {
 		session = READ_ONCE(path->session);
-		if (session && READ_ONCE(path->state) == SNVME_LOST &&
+		if (path->client != client && session &&
+		    READ_ONCE(path->state) == SNVME_LOST &&
 		    count < SNVME_WAYS_MAX)
 			sessions[count++] = session;
-		nvme_put_ctrl(&path->ctrl);
 	}
 	mutex_unlock(&snvme_clients_lock);
 	return count;
@@ -262,17 +276,12 @@ static unsigned int snvme_lost_sessions(struct snvme_client *client,
 /* Those who hold requests of such a session may let go now. */
 static void snvme_drive_kick(struct snvme_client *client)
 {
-	struct snvme_client *other = NULL;
-	struct snvme_path *path;
+	struct snvme_path *path = NULL;
 
 	mutex_lock(&snvme_clients_lock);
-	while ((other = snvme_other(client, other))) {
-		path = snvme_client_path(other);
-		if (!path)
-			continue;
-		snvme_path_failover(path);
-		nvme_put_ctrl(&path->ctrl);
-	}
+	while ((path = snvme_next_path(client, path)))
+		if (path->client != client)
+			snvme_path_failover(path);
 	mutex_unlock(&snvme_clients_lock);
 }
 
@@ -313,28 +322,19 @@ int snvme_drive_clear(struct snvme_client *client)
  */
 void snvme_drive_may_wait(struct snvme_client *client)
 {
-	struct snvme_client *other = NULL;
-	struct snvme_path *path;
+	struct snvme_path *path = NULL;
 
 	mutex_lock(&snvme_clients_lock);
-	list_for_each_entry(other, &snvme_clients, entry) {
-		if (!snvme_same_drive(other, client))
-			continue;
-		path = snvme_client_path(other);
-		if (!path)
-			continue;
+	while ((path = snvme_next_path(client, path)))
 		snvme_path_may_wait(path);
-		nvme_put_ctrl(&path->ctrl);
-	}
 	mutex_unlock(&snvme_clients_lock);
 }
 
 static void snvme_path_fenced(struct snvme_client *client,
-			      struct snvme_client *other,
 			      struct snvme_path *path)
 {
 	WRITE_ONCE(path->fenced, true);
-	if (other != client)	/* the caller sees to its own */
+	if (path->client != client)	/* the caller sees to its own */
 		snvme_path_lose(path, SNVME_LOSS_FENCED);
 }
 
@@ -353,23 +353,17 @@ static void snvme_path_fenced(struct snvme_client *client,
 int snvme_drive_opened(struct snvme_client *client)
 {
 	struct smartio_era now = client->sdev->era;
-	struct snvme_client *other = NULL;
-	struct snvme_path *path;
+	struct snvme_path *path = NULL;
 	bool own = false;
 	int ret = 0, fences;
 
 	mutex_lock(&snvme_clients_lock);
-	list_for_each_entry(other, &snvme_clients, entry) {
-		if (!snvme_same_drive(other, client))
-			continue;
-		path = snvme_client_path(other);
-		if (!path)
-			continue;
-		own |= other == client;
+	while ((path = snvme_next_path(client, path))) {
+		own |= path->client == client;
 		fences = smartio_fences_between(&path->era, &now);
 		if (fences > 0 || READ_ONCE(path->fenced)) {
-			snvme_path_fenced(client, other, path);
-			if (other == client)
+			snvme_path_fenced(client, path);
+			if (path->client == client)
 				ret = -ESTALE;
 			else if (!ret)
 				ret = -EAGAIN;
@@ -378,7 +372,6 @@ int snvme_drive_opened(struct snvme_client *client)
 		} else {
 			path->era = now;	/* the lender may be a new one */
 		}
-		nvme_put_ctrl(&path->ctrl);
 	}
 	mutex_unlock(&snvme_clients_lock);
 	return ret == -EAGAIN && own ? 0 : ret;
@@ -395,19 +388,13 @@ int snvme_drive_opened(struct snvme_client *client)
  */
 void snvme_drive_refused(struct snvme_client *client, struct snvme_path *own)
 {
-	struct snvme_client *other = NULL;
-	struct snvme_path *path;
+	struct snvme_path *path = NULL;
 
 	mutex_lock(&snvme_clients_lock);
 	WRITE_ONCE(own->fenced, true);
-	while ((other = snvme_other(client, other))) {
-		path = snvme_client_path(other);
-		if (!path)
-			continue;
-		if (path->era.lender == own->era.lender &&
+	while ((path = snvme_next_path(client, path)))
+		if (path != own && path->era.lender == own->era.lender &&
 		    path->era.fences == own->era.fences)
-			snvme_path_fenced(client, other, path);
-		nvme_put_ctrl(&path->ctrl);
-	}
+			snvme_path_fenced(client, path);
 	mutex_unlock(&snvme_clients_lock);
 }
