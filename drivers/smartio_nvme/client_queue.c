@@ -19,13 +19,38 @@
 
 /* ---- submission ---- */
 
+/*
+ * A command to write-combining memory. In one piece on arm64, whose
+ * __iowrite64_copy() sees to it; that of x86 is a loop of five times as many
+ * instructions as this.
+ */
+static void snvme_sq_copy(void __iomem *to, const struct nvme_command *cmd)
+{
+	const u64 *from = (const u64 *)cmd;
+	u64 __iomem *at = to;
+
+	BUILD_BUG_ON(sizeof(*cmd) != 8 * sizeof(*from));
+	if (IS_ENABLED(CONFIG_ARM64)) {
+		__iowrite64_copy(to, cmd, 8);
+		return;
+	}
+	__raw_writeq(from[0], at);
+	__raw_writeq(from[1], at + 1);
+	__raw_writeq(from[2], at + 2);
+	__raw_writeq(from[3], at + 3);
+	__raw_writeq(from[4], at + 4);
+	__raw_writeq(from[5], at + 5);
+	__raw_writeq(from[6], at + 6);
+	__raw_writeq(from[7], at + 7);
+}
+
 static void snvme_sq_write(struct snvme_queue *q,
 			   const struct nvme_command *cmd)
 {
 	size_t at = (size_t)q->sq_tail * sizeof(*cmd);
 
 	if (q->sq_io)
-		__iowrite64_copy(q->sq_io + at, cmd, sizeof(*cmd) / 8);
+		snvme_sq_copy(q->sq_io + at, cmd);
 	else
 		memcpy(q->sq_cpu + at, cmd, sizeof(*cmd));
 	if (++q->sq_tail == q->entries)
