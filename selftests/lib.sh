@@ -98,6 +98,9 @@ check_logs() {
 	return $bad
 }
 
+# A test's own: what it has to put away in the end, however it ended.
+clean_up() { :; }
+
 finish() {
 	local status=$?
 	trap - EXIT
@@ -106,6 +109,8 @@ finish() {
 		failed=1 status=1
 	fi
 	[ $status = 0 ] && printf 'PASS %s\n' "$test_name"
+	set +e
+	clean_up
 	case $status,${failed:-0},${skipped:-0} in
 	0,* | *,1,* | 4,*,1) ;;
 	*) printf 'FAIL %s: a command that had to succeed ended with status %s\n' "$test_name" $status

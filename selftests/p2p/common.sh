@@ -8,7 +8,7 @@ mapfile -t borrowers < <(hosts | grep -vx lender)
 [ ${#borrowers[@]} -gt 0 ] || skip "no borrower in this cluster"
 export buffer_size=$((256 << 10))       # of p2p_memory's buffers, and p2p_drive's
 tmp=$(mktemp -d)
-trap 'status=$?; rm -rf "$tmp"; set +e; (exit $status); finish' EXIT
+clean_up() { rm -rf "$tmp"; }
 drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
 [ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
 dev=/dev/nvme0n1

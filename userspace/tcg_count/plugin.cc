@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// smartio-tcg-count: a plugin of QEMU's TCG. Each translated block, whenever it runs, adds the number of its
-// instructions to a counter of the vCPU that runs it (block_table.h says which). A unix socket tells the counts at any
-// moment:
+// smartio-tcg-count: a plugin of QEMU's TCG. Each instruction that a vCPU runs adds one to a counter of that vCPU, that
+// of its translated block (block_table.h says which). Not a block the number of its instructions: QEMU leaves a block
+// at any access to a device's registers that is not its last instruction, and goes on with another one, so that what
+// follows eight such stores would count eight times. A unix socket tells the counts at any moment:
 //
 //   -plugin smartio-tcg-count.so,socket=PATH
 //
@@ -10,7 +11,7 @@
 //            bytes of address; ENTRIES: how often a block that begins at just that address was run, for the address of
 //            a function how often it was called; copied: bytes that string moves of the kernel have stored
 //
-// A repeated string instruction is one. A block that an exception leaves halfway counts as a whole.
+// A repeated string instruction is one.
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -48,13 +49,11 @@ class Plugin {
   void translated(qemu_plugin_tb* block) {
     const std::uint64_t address = qemu_plugin_tb_vaddr(block);
     const std::size_t counter = table_.counter_of(address);
-    qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, QEMU_PLUGIN_INLINE_ADD_U64, at(counter),
-                                                      qemu_plugin_tb_n_insns(block));
-    if (counter == BlockTable::kUser) return;
-    if (address % BlockTable::kGranule == 0 && counter != BlockTable::kOverflow) {
+    const bool kernel = counter != BlockTable::kUser;
+    if (kernel && address % BlockTable::kGranule == 0 && counter != BlockTable::kOverflow) {
       qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, QEMU_PLUGIN_INLINE_ADD_U64, entries_at(counter), 1);
     }
-    count_copies(block);
+    count_each(block, counter, kernel);
   }
 
   smartio::Result<void> serve(const std::string& socket) {
@@ -72,10 +71,13 @@ class Plugin {
   }
   [[nodiscard]] qemu_plugin_u64 copied() const { return entries_at(BlockTable::kUser); }
 
-  void count_copies(qemu_plugin_tb* block) const {
+  /// Its instructions, and the bytes that those of them copy which copy.
+  void count_each(qemu_plugin_tb* block, std::size_t counter, bool copies) const {
     const std::size_t count = qemu_plugin_tb_n_insns(block);
     for (std::size_t i = 0; i < count; ++i) {
       qemu_plugin_insn* const instruction = qemu_plugin_tb_get_insn(block, i);
+      qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(instruction, QEMU_PLUGIN_INLINE_ADD_U64, at(counter), 1);
+      if (!copies) continue;
       std::array<std::uint8_t, 15> bytes{};
       const std::size_t length = qemu_plugin_insn_data(instruction, bytes.data(), bytes.size());
       if (const std::size_t step = string_move_bytes(std::span(bytes).first(length)); step > 0) {

@@ -47,6 +47,8 @@ std::uint64_t qemu_plugin_tb_vaddr(const qemu_plugin_tb* tb);
 std::size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb* tb);
 void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(qemu_plugin_tb* tb, qemu_plugin_op op, qemu_plugin_u64 entry,
                                                        std::uint64_t imm);
+void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(qemu_plugin_insn* insn, qemu_plugin_op op,
+                                                         qemu_plugin_u64 entry, std::uint64_t imm);
 qemu_plugin_insn* qemu_plugin_tb_get_insn(const qemu_plugin_tb* tb, std::size_t index);
 std::size_t qemu_plugin_insn_data(const qemu_plugin_insn* insn, void* into, std::size_t length);
 void qemu_plugin_register_vcpu_mem_inline_per_vcpu(qemu_plugin_insn* insn, qemu_plugin_mem_rw rw, qemu_plugin_op op,
