@@ -24,10 +24,11 @@ namespace {
 
 struct Stat {
   char state;
+  unsigned threads;
   std::uint64_t start;
 };
 
-/// Fields 3 and 22 of /proc/PID/stat; the name in field 2 may hold spaces and brackets, so what follows counts
+/// Fields 3, 20 and 22 of /proc/PID/stat; the name in field 2 may hold spaces and brackets, so what follows counts
 /// from its last bracket.
 std::optional<Stat> read_stat(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
@@ -38,12 +39,13 @@ std::optional<Stat> read_stat(pid_t pid) {
   Stat stat{};
   rest >> stat.state;
   std::string skipped;
-  for (int field = 4; field < 22; ++field) rest >> skipped;
-  rest >> stat.start;
+  for (int field = 4; field < 20; ++field) rest >> skipped;
+  rest >> stat.threads >> skipped >> stat.start;
   return rest ? std::optional(stat) : std::nullopt;
 }
 
-bool is_dead(char state) { return state == 'Z' || state == 'X'; }
+/// A zombie with other threads has its sockets and files yet: only its first thread has ended.
+bool is_dead(const Stat& stat) { return stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1); }
 
 /// A descriptor of exactly this process: the number is checked after it is held.
 UniqueFd open_process(const ProcessId& process) {
@@ -89,7 +91,7 @@ std::array<UniqueFd, 2> make_pipe() {
 
 std::optional<ProcessId> identify(pid_t pid) {
   const auto stat = read_stat(pid);
-  if (!stat || is_dead(stat->state)) return std::nullopt;
+  if (!stat || is_dead(*stat)) return std::nullopt;
   return ProcessId{.pid = pid, .start = stat->start};
 }
 
@@ -97,7 +99,7 @@ bool alive(const ProcessId& process) {
   if (process.pid <= 0) return false;
   const auto stat = read_stat(process.pid);
   if (!stat || stat->start != process.start) return false;
-  if (!is_dead(stat->state)) return true;
+  if (!is_dead(*stat)) return true;
   ::waitpid(process.pid, nullptr, WNOHANG);  // succeeds only for a child of this very run
   return false;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cluster/process.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,6 +107,28 @@ TEST_F(Process, AZombieIsGone) {
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
   EXPECT_FALSE(identify(pid));
   ::waitpid(pid, nullptr, 0);
+}
+
+// As of one that was killed while its other threads are on their way out: they hold its sockets.
+TEST_F(Process, IsNotGoneWhileAThreadOfItRuns) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    std::thread([] { ::sleep(100); }).detach();
+    ::syscall(SYS_exit, 0);
+  }
+  const auto id = identify(pid);
+  ASSERT_TRUE(id);
+  auto ended_first = [pid] {
+    const auto stat = read_file(fmt::format("/proc/{}/stat", pid));
+    return stat && stat->contains(") Z ");
+  };
+  const auto deadline = Deadline::in(20s);
+  while (!ended_first() && !deadline.passed()) std::this_thread::yield();
+  ASSERT_TRUE(ended_first());
+  EXPECT_TRUE(alive(*id));
+  EXPECT_FALSE(wait_gone(*id, Deadline::in(1ms)));
+  ASSERT_TRUE(send_signal(*id, SIGKILL));
+  EXPECT_TRUE(wait_gone(*id, Deadline::in(20s)));
 }
 
 TEST(State, IsReadAsItWasWritten) {
