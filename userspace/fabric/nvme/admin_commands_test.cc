@@ -93,6 +93,15 @@ TEST_F(AdminCommands, IdentifyControllerSaysWhatIsMissing) {
   EXPECT_EQ(id.mdts, DriveConfig::kMaxMdts);
 }
 
+TEST_F(AdminCommands, ASharedDriveSaysSo) {
+  EXPECT_EQ(drive.identify<IdentifyNamespace>(0, 1).nmic, 0);
+  DriveConfig config = TestDrive::small();
+  config.shared = true;
+  TestDrive shared(config);
+  EXPECT_EQ(shared.identify<IdentifyController>(1).cmic, 2);
+  EXPECT_EQ(shared.identify<IdentifyNamespace>(0, 1).nmic, 1);
+}
+
 TEST_F(AdminCommands, NamesAreStableAndUnique) {
   const auto names = [](const std::string& host, const std::string& name) {
     DriveConfig config = TestDrive::small();

@@ -211,12 +211,14 @@ TEST(DriveSetUp, TakesATopologysDrive) {
   drive.cache = 7;
   drive.mdts = 3;
   drive.sgl = false;
+  drive.shared = true;
   drive.namespaces = {{.size = 1 << 20, .block_size = 4096}};
   const DriveConfig config = DriveConfig::from(drive, "/state");
   EXPECT_EQ(config.backing, "/state/d.img");
   EXPECT_EQ(config.queue_pairs, 5U);
   EXPECT_EQ(config.cache, 7U);
   EXPECT_FALSE(config.sgl);
+  EXPECT_TRUE(config.shared);
   EXPECT_EQ(config.max_transfer(), 32768U);
   ASSERT_EQ(config.namespaces.size(), 1U);
   EXPECT_EQ(config.namespaces[0].block_size, 4096U);

@@ -29,9 +29,10 @@ struct DriveConfig {
   std::uint64_t cmb = 0;              ///< bytes of controller memory buffer, 0: none
   std::uint64_t cache = 64ULL << 20;  ///< bytes of volatile write cache, 0: none (VWC is reported as absent)
   bool sgl = true;
-  unsigned mdts = 0;                            ///< Maximum Data Transfer Size, power of two of 4 KiB; 0: kDefaultMdts
-  std::vector<NamespaceConfig> namespaces;      ///< NSID 1, 2, …
-  std::uint16_t pci_vendor = 0x1AF4;            ///< Identify Controller VID: keep equal to configuration space
+  bool shared = false;                      ///< CMIC and NMIC say that there may be several controllers; there is one
+  unsigned mdts = 0;                        ///< Maximum Data Transfer Size, power of two of 4 KiB; 0: kDefaultMdts
+  std::vector<NamespaceConfig> namespaces;  ///< NSID 1, 2, …
+  std::uint16_t pci_vendor = 0x1AF4;        ///< Identify Controller VID: keep equal to configuration space
   std::uint16_t pci_subsystem_vendor = 0x1AF4;  ///< Identify Controller SSVID
 
   static constexpr unsigned kDefaultMdts = 8;  ///< 1 MiB

@@ -22,6 +22,7 @@ DriveConfig DriveConfig::from(const topology::Drive& drive, const std::filesyste
   config.cmb = drive.cmb;
   config.cache = drive.cache;
   config.sgl = drive.sgl;
+  config.shared = drive.shared;
   config.mdts = drive.mdts;
   for (const topology::Namespace& ns : drive.namespaces) config.namespaces.push_back({ns.size, ns.block_size});
   return config;

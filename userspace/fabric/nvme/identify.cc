@@ -45,6 +45,7 @@ Status identify_controller(Execution& x) {
   ascii(id.fr, x.drive.firmware.revision());
   id.rab = 3;
   std::ranges::reverse_copy(kOui, id.ieee);
+  if (config.shared) id.cmic = 1U << 1U;  // two or more controllers
   id.mdts = static_cast<std::uint8_t>(config.effective_mdts());
   id.ver = kVersion;
   id.rtd3r = 1000000;
@@ -87,7 +88,8 @@ void describe(const Namespace& ns, const DriveConfig& config, IdentifyNamespace&
   id.nsfeat = 1U << 3U;  // NGUID and EUI64 are never used again
   id.nlbaf = static_cast<std::uint8_t>(kLbaFormats.size() - 1);
   id.flbas = store.block_size() == 512 ? 0 : 1;
-  id.dlfeat = 1U | 1U << 3U;  // deallocated blocks read as zeroes; Write Zeroes can deallocate
+  id.dlfeat = 1U | 1U << 3U;              // deallocated blocks read as zeroes; Write Zeroes can deallocate
+  if (config.shared) id.nmic = 1U << 0U;  // two or more controllers may have it attached
   id.nvmcap[0] = store.bytes();
   const CopyLimits limits(config, store.block_size());
   id.mssrl = limits.range_blocks;
@@ -170,6 +172,7 @@ Status namespace_independent(Execution& x) {
   IdentifyNamespaceIndependent id{};
   if (x.drive.find(x.entry.nsid) != nullptr) {
     id.nsfeat = 1U << 3U;
+    if (x.drive.config.shared) id.nmic = 1U << 0U;
     id.nstat = 1;
   }
   return send(x, id);

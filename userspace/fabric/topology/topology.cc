@@ -156,6 +156,7 @@ class Reader {
     }
     drive.cache = reader.size("cache", drive.cache, "cache is a size, 0 for none, e.g. \"64M\"");
     drive.sgl = reader.boolean("sgl", drive.sgl);
+    drive.shared = reader.boolean("shared", drive.shared);
     drive.mdts = static_cast<unsigned>(reader.number("mdts", drive.mdts, {0, 12}));
     reader.finish();
     topology_.drives.push_back(std::move(drive));

@@ -29,6 +29,8 @@
 //   cmb = "0"                           # controller memory buffer: 0 or a power of two, 4K to 1G; default none
 //   cache = "64M"                       # volatile write cache, 0 for none; default 64M
 //   sgl = true                          # SGLs besides PRPs; default true
+//   shared = false                      # says that it may have several controllers, as drives with two ports do;
+//                                       # Linux then puts its multipath on top, of one path; default false
 //   mdts = 0                            # largest transfer, 2^mdts pages of 4 KiB, 1 to 12; 0 takes the default
 //
 //   [[drive.namespace]]                 # none: one of the whole size with blocks of 512 bytes
@@ -82,6 +84,7 @@ struct Drive {
   std::uint64_t cmb = 0;              ///< bytes of controller memory buffer, 0: none
   std::uint64_t cache = 64ULL << 20;  ///< bytes of volatile write cache, 0: none
   bool sgl = true;                    ///< supports SGLs besides PRPs
+  bool shared = false;                ///< says that it may have several controllers
   unsigned mdts = 0;  ///< Maximum Data Transfer Size as power of two of 4 KiB pages; 0 takes the default
   std::vector<Namespace> namespaces;  ///< NSID 1, 2, …
 };

@@ -49,6 +49,7 @@ TEST(Topology, DefaultsAreThoseOfTheHeader) {
   EXPECT_EQ(t->drives[0].cmb, 0U);
   EXPECT_EQ(t->drives[0].cache, 64ULL << 20);
   EXPECT_TRUE(t->drives[0].sgl);
+  EXPECT_FALSE(t->drives[0].shared);
   EXPECT_EQ(t->drives[0].mdts, 0U);
   ASSERT_EQ(t->drives[0].namespaces.size(), 1U);
   EXPECT_EQ(t->drives[0].namespaces[0].size, 1ULL << 30);
@@ -83,6 +84,7 @@ queue_pairs = 128
 cmb = "1M"
 cache = 0
 sgl = false
+shared = true
 mdts = 5
 [[drive.namespace]]
 size = "1G"
@@ -111,6 +113,7 @@ size = 8192
   EXPECT_EQ(d.cmb, 1ULL << 20);
   EXPECT_EQ(d.cache, 0U);
   EXPECT_FALSE(d.sgl);
+  EXPECT_TRUE(d.shared);
   EXPECT_EQ(d.mdts, 5U);
   ASSERT_EQ(d.namespaces.size(), 2U);
   EXPECT_EQ(d.namespaces[0].size, 1ULL << 30);
