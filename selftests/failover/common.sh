@@ -20,6 +20,8 @@ path_is() { [ "$(path "$1" path_state)" = "$2" ]; }
 live() { sh_on "$dual" 'grep -qx live /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/state' "${links[$1]}"; }
 both_live() { sh_on "$dual" 'for l in "$@"; do grep -qx live /sys/bus/smartio/devices/*-"$l"/nvme/nvme*/state; done' "${links[@]}"; }
 smartio_both_live() { both_live; }
+# The disk has path N, which may be up or not.
+in_use() { sh_on "$dual" 'ls -d /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/nvme*c*n* > /dev/null' "${links[$1]}"; }
 # pull N [down|silent]
 pull() {
 	if [ "$transport" = tcp ]; then on lender nvmeof_tcp cut "$1" 2; on "$dual" nvmeof_tcp cut "$1" 1; return; fi
