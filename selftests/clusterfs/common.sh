@@ -55,7 +55,7 @@ fs_log() {
 		log_may "$host" 'JBD2: Ignoring recovery information on journal'
 		# OCFS2: a file that several hosts make at once (fs_worker.cc)
 		log_may "$host" 'ocfs2_(check_dir_for_entry|mknod|create):[0-9]+ ERROR: status = -17'
-		# io_uring asks not to wait, and tries again
+		# io_uring asks not to wait, and tries again (docs/cluster-filesystems.md)
 		log_may "$host" 'ocfs2_dio_end_io:[0-9]+ ERROR: Direct IO failed, bytes = -11'
 		# its heartbeat waits for the drive, and the others are asked
 		log_may "$host" 'o2hb_nego_timeout:[0-9]+ ERROR: send NEGO_TIMEOUT msg to node [0-9]+ fail'
