@@ -26,6 +26,9 @@ fs_up() {
 	at_once umount_one "${all[@]}"
 	at_once stop_one "${all[@]}"
 	at_once configure_one "${all[@]}"
+	# what it asks of the client holds when that is loaded again
+	at_once detach "${all[@]}"
+	at_once attach "${all[@]}"
 	at_once start_one "${all[@]}"
 	sh_on lender 'smartio-$1 mkfs -f -c test "$(readlink -f /run/shared)"' "$fs"
 	at_once mount_one "${all[@]}"
