@@ -18,6 +18,7 @@ losses_on() {
 	log_may "$1" 'nvme_ns_head_submit_bio: [0-9]+ callbacks suppressed'
 	# of a scan or an attach that a loss cut short
 	log_may "$1" 'nvme nvme[0-9]+: (Identify|Could not set|reading) [A-Za-z ]+(failed|count):? \(?(nsid=[0-9]+, )?(status=0x370|880)'
+	log_may "$1" 'nvme nvme[0-9]+: Failed to read smart log \(error 880\)'
 }
 # Besides, if its disk goes with I/O under way.
 failures_on() {
