@@ -16,10 +16,11 @@ namespace {
 
 constexpr auto kPatience = 60s;
 
-// The one disk there is: /dev/nvmeXnY, not the hidden disks of its paths.
+// The disks there are, or those whose serial number begins with $1: /dev/nvmeXnY, not the hidden disks of their paths.
 constexpr std::string_view kDisk = R"(for d in /sys/block/nvme*; do
   n=${d##*/}
   case $n in nvme*c*) continue ;; esac
+  case $(cat $d/device/serial) in "$1"*) ;; *) continue ;; esac
   [ -b /dev/$n ] && dd if=/dev/$n of=/dev/null bs=4096 count=1 iflag=direct status=none 2> /dev/null && echo /dev/$n
 done; true)";
 
@@ -54,10 +55,10 @@ Result<void> unlend(Guests& guests, const std::string& host) {
   return {};
 }
 
-Result<std::string> one_disk(Guests& guests, const std::string& host) {
+Result<std::string> one_disk(Guests& guests, const std::string& host, const std::string& drive) {
   const auto deadline = cluster::Deadline::in(kPatience);
   while (!deadline.passed() && cluster::interrupted() == 0) {
-    const auto disk = guests.shell(host, kDisk);
+    const auto disk = guests.shell(host, kDisk, {drive.empty() ? "" : drive + "-"});
     if (!disk) return disk;
     if (const std::string path = trimmed(*disk); !path.empty() && path.find('\n') == std::string::npos) return path;
     std::this_thread::sleep_for(200ms);

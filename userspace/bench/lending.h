@@ -17,7 +17,8 @@ Result<void> lend(Guests& guests, const std::vector<std::string>& hosts);
 Result<void> unlend(Guests& guests, const std::string& host);
 /// What a bash script prints as the PCI address of the lender's drive.
 inline constexpr const char* kDriveAddress = "$(grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6)";
-/// Waits for the one NVMe disk of a host that can be read, and gives its path: /dev/nvmeXnY.
-Result<std::string> one_disk(Guests& guests, const std::string& host);
+/// Waits for the one NVMe disk of a host that can be read, and gives its path: /dev/nvmeXnY. If a drive is named, of
+/// the disks of that drive of the fabric (by its serial number, which begins with the name).
+Result<std::string> one_disk(Guests& guests, const std::string& host, const std::string& drive = "");
 
 }  // namespace smartio::bench

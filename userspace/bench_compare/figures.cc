@@ -61,10 +61,12 @@ Spread Cell::spread(const Value& value) const {
   return spread_of(std::move(values));
 }
 
-std::optional<Spread> Cell::ratio(const Value& value) const {
-  const Scenario* stock = find_scenario(scenario_.stock);
-  if (stock == nullptr) return std::nullopt;
-  const Cell other(figures_, *stock, job_);
+std::optional<Spread> Cell::ratio(const Value& value) const { return ratio(value, scenario_.stock); }
+
+std::optional<Spread> Cell::ratio(const Value& value, std::string_view scenario) const {
+  const Scenario* base_scenario = find_scenario(scenario);
+  if (base_scenario == nullptr) return std::nullopt;
+  const Cell other(figures_, *base_scenario, job_);
   std::vector<double> values;
   for (const Measured* one : rounds_) {
     const auto same = std::ranges::find(other.rounds_, one->round, &Measured::round);
@@ -123,7 +125,7 @@ double own_instructions(const Measured& one) { return on_host(one, one.scenario.
 std::vector<Predicted> predict(const Figures& figures, const Assumptions& assumptions) {
   std::vector<Predicted> all;
   for (const Scenario& scenario : all_scenarios()) {
-    if (scenario.stock.empty()) continue;
+    if (scenario.driver == Driver::stock) continue;
     for (const char* rw : {"read", "write"}) {
       const Job& job = *find_job(fmt::format("{}-4k-qd1", rw));
       const Cell own(figures, scenario, job);
@@ -168,6 +170,10 @@ std::vector<Aim> aims(const Figures& figures) {
     all.push_back(
         at_most("a remote 4 KiB read at depth 1: instructions of the borrower, against the stock local driver",
                 ratio->median, kOfStock));
+  }
+  if (const auto ratio = remote.ratio(own_instructions, "stock-multipath")) {
+    all.push_back(at_most("the same, against the stock local driver where it has nvme-core's multipath, too",
+                          ratio->median, kOfStock));
   }
   for (const auto& [name, most] : {std::pair("nvmeof-tcp", kOfTcp), std::pair("nvmeof-rdma", kOfRdma)}) {
     const Cell other = cell(figures, name, "read-4k-qd1");

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/fio.h"
@@ -73,6 +74,8 @@ class Cell {
   [[nodiscard]] bench::Spread spread(const Value& value) const;
   /// Of each round's value to that of the scenario it is compared to in the same round; none if that was not measured.
   [[nodiscard]] std::optional<bench::Spread> ratio(const Value& value) const;
+  /// The same, to the scenario of that name.
+  [[nodiscard]] std::optional<bench::Spread> ratio(const Value& value, std::string_view scenario) const;
   /// The median over rounds of what an I/O takes on a host.
   [[nodiscard]] double on(const std::string& host, Count count) const;
   /// The mean over rounds of instructions an I/O takes on a host, by function.
@@ -100,7 +103,7 @@ struct Predicted {
   std::optional<Range> added_us;       ///< computed, for a drive over PCIe
   std::optional<double> published_us;  ///< what the papers measured for this way, if they did
 };
-/// For all scenarios with a read and a write of 4 KiB at depth 1, and what they are compared to.
+/// For all but the stock driver's scenarios with a read and a write of 4 KiB at depth 1, and what they are compared to.
 std::vector<Predicted> predict(const Figures& figures, const Assumptions& assumptions);
 
 /// What was aimed at, and whether this run reached it.

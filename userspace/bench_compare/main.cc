@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   app.add_option("--mtu", options.mtu, "bytes, of the hosts' network under NVMe-oF")
       ->check(CLI::Range(1280, 65000))
       ->capture_default_str();
-  app.add_flag("--quick", options.quick, "four scenarios, two jobs, no sharing, no page");
+  app.add_flag("--quick", options.quick, "five scenarios, two jobs, no sharing, no page");
   app.add_flag("--sharing,!--no-sharing", options.sharing, "1, 2, 3 hosts at once");
   app.add_flag("--use-running", options.use_running,
                "the cluster $CLUSTER, which is up by: scripts/cluster up --count-instructions pair-bench");

@@ -50,7 +50,7 @@ TEST(Json, HasEverything) {
   EXPECT_DOUBLE_EQ(json["measured"][1]["ledger_per_io"]["posted data"]["transactions"].get<double>(), 16);
   EXPECT_DOUBLE_EQ(json["sharing"][1]["jain_index"].get<double>(), 0.8);
   EXPECT_EQ(json.at("scenarios").size(), all_scenarios().size());
-  EXPECT_EQ(json["scenarios"][3]["command"], "scripts/bench-compare --scenario stock-borrower,remote");
+  EXPECT_EQ(json["scenarios"][4]["command"], "scripts/bench-compare --scenario stock-borrower,remote");
   EXPECT_FALSE(json.at("assumptions").empty());
 }
 

@@ -65,7 +65,8 @@ Result<std::string> Rig::enter(const Scenario& scenario) {
       break;
   }
   if (!entered) return fail(fmt::format("{}: {}", scenario.name, entered.error().message));
-  auto disk = bench::one_disk(guests_, scenario.host);
+  // What NVMe-oF serves has a serial number of its own.
+  auto disk = bench::one_disk(guests_, scenario.host, scenario.driver == Driver::nvmeof ? "" : scenario.drive);
   if (!disk) return fail(fmt::format("{}: {}", scenario.name, disk.error().message));
   return disk;
 }

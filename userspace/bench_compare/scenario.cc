@@ -27,6 +27,8 @@ std::vector<Scenario> make_scenarios() {
   };
   return {
       {"stock-borrower", "local, stock nvme (borrower)", "borrower", "drive1", Driver::stock, "", false, ""},
+      {"stock-multipath", "local, stock nvme, multipath (borrower)", "borrower", "drive2", Driver::stock, "", false,
+       "stock-borrower"},
       {"stock-lender", "local, stock nvme (lender)", "lender", "drive0", Driver::stock, "", false, ""},
       {"local", "local, this driver (lender)", "lender", "drive0", Driver::smartio, "", false, "stock-lender"},
       remote("remote", "remote, this driver", "", false),
@@ -74,7 +76,9 @@ bench::FioJob fio_job(const Scenario& scenario, const Job& job) {
           .cpus = "1"};
 }
 
-std::vector<std::string> quick_scenarios() { return {"stock-borrower", "remote", "nvmeof-tcp", "nvmeof-rdma"}; }
+std::vector<std::string> quick_scenarios() {
+  return {"stock-borrower", "stock-multipath", "remote", "nvmeof-tcp", "nvmeof-rdma"};
+}
 
 std::vector<std::string> quick_jobs() { return {"read-4k-qd1", "write-4k-qd1"}; }
 

@@ -25,7 +25,7 @@ struct Scenario {
   Driver driver = Driver::stock;
   std::string parameters;  ///< of smartio_nvme; of NVMe-oF the transport
   bool poll = false;       ///< completions are polled for
-  std::string stock;  ///< the scenario that it is compared to: the stock driver on the same host; empty: it is that
+  std::string stock;  ///< the scenario that it is compared to: the stock driver on the same host; empty: it is that one
 };
 const std::vector<Scenario>& all_scenarios();
 /// nullptr if there is none of that name.

@@ -34,7 +34,7 @@ Result<std::string> Rig::enter(const Setup& setup) {
   const auto loaded = guests_.shell(
       setup.host, fmt::format("modprobe {} poll_queues=1 {}", setup.stock ? "nvme" : "smartio_nvme", setup.parameters));
   if (!loaded) return std::unexpected(loaded.error());
-  auto disk = bench::one_disk(guests_, setup.host);
+  auto disk = bench::one_disk(guests_, setup.host, setup.drive);
   if (!disk) return fail(fmt::format("{}: {}", setup.name, disk.error().message));
   return disk;
 }
