@@ -9,6 +9,7 @@ mapfile -t borrowers < <(printf '%s\n' "${all[@]}" | grep -vx lender)
 drive=$(fabric drive list | jq -r '.drives[0].name')
 drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
 [ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
+ntbs_of_lender=$(sh_on lender 'grep -l 0x148b /sys/bus/pci/devices/*/device | cut -d/ -f6 | cut -d: -f2- | paste -sd "|"')
 
 # What a host says of a lost path: its link's, its client's, nvme-core's words, no others.
 losses_on() {
@@ -19,6 +20,8 @@ losses_on() {
 	# of a scan or an attach that a loss cut short
 	log_may "$1" 'nvme nvme[0-9]+: (Identify|Could not set|reading) [A-Za-z ]+(failed|count):? \(?(nsid=[0-9]+, )?(status=0x370|880)'
 	log_may "$1" 'nvme nvme[0-9]+: Failed to read smart log \(error 880\)'
+	# A borrower's store that comes after the session's end: the lender's IOMMU refuses the NTB, never the drive (docs/ntb-smartio.md).
+	[ "$1" != lender ] || log_may lender "DMAR: (DRHD: handling fault status reg|\[DMA Write NO_PASID\] Request device \[($ntbs_of_lender)\])"
 }
 # Besides, if its disk goes with I/O under way.
 failures_on() {
