@@ -5,7 +5,7 @@ set(NVME nvme/probe nvme/fio-verify nvme/poll-queues nvme/discard-zeroes nvme/pa
 set(NTB ntb/link ntb/pingpong ntb/silent ntb/perf ntb/netdev ntb/kselftest)
 set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/removed-ntb)
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped)
-set(LINKS smartio/echo smartio/link smartio/reload smartio/fence smartio/killed-host)
+set(LINKS smartio/echo smartio/link smartio/reload smartio/late-store smartio/fence smartio/killed-host)
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
   share/unload-under-load share/killed-borrower share/pulled-cable share/reset-under-load share/flush share/fence share/reservations share/lender-reload
   share/lender-reboot)
@@ -24,7 +24,7 @@ if(SMARTIO_KERNEL STREQUAL "debug")
   on_cluster(1 debug pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
     share/ledger share/attach share/nvme-cli share/commands share/interrupts share/pulled-cable share/flush
     share/reservations share/lender-reload share/lender-reboot debug/kmemleak)
-  on_cluster(1 debug-iommu pair-iommu smartio/removed-ntb debug/kmemleak)
+  on_cluster(1 debug-iommu pair-iommu smartio/late-store smartio/removed-ntb debug/kmemleak)
   on_cluster(1 debug-dual pair-dual ${FAILOVER} debug/kmemleak)
   on_cluster(2 debug-few star-few share/quota debug/kmemleak)
   on_cluster(2 debug-star star share/sharing share/coming-and-going share/unload-under-load share/killed-borrower
@@ -49,7 +49,7 @@ endif()
 
 on_cluster(1 share star share/ledger share/lender-idle ${SHARE} ${HOSTILE})
 on_cluster(2 noiommu pair-noiommu ${NVME} ${NTB} ntb/kselftest-tool ${FAULTS})
-on_cluster(2 iommu pair-iommu ${NVME} ${NTB} ${TOOL_AGAIN} ${FAULTS} smartio/removed-ntb)
+on_cluster(2 iommu pair-iommu ${NVME} ${NTB} ${TOOL_AGAIN} ${FAULTS} smartio/late-store smartio/removed-ntb)
 on_cluster(2 share-iommu star-iommu ${SHARE_IOMMU})
 on_cluster(2 share-pair pair ${SHARE_AGAIN})
 on_cluster(2 manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})

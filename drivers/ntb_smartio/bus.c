@@ -108,6 +108,9 @@ void smartio_way_lost(struct smartio_way *way, u64 session, bool offered)
 	if (!session) {
 		item->session = way->session;
 		way->losses++;
+		way->over = 0;
+	} else if (way->session == session) {
+		way->over = session;
 	}
 	if (way->session == item->session)
 		way->session = 0;
@@ -156,8 +159,11 @@ static bool way_item_counts(struct smartio_way *way, struct way_item *item)
 	spin_lock(&way->lock);
 	switch (item->kind) {
 	case WAY_LOST:
-		if (way->session && way->session == item->session)
+		/* the lender ended it before smartio_open() told the way */
+		if (way->session && way->session == item->session) {
+			way->over = item->session;
 			way->session = 0;
+		}
 		counts = !way->session;
 		break;
 	case WAY_NOTIFY:

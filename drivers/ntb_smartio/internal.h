@@ -126,8 +126,9 @@ struct smartio_way_ops {
  * @session_lock: one open or close at a time
  * @driver_lock: one callback of the driver at a time; protects @driver
  * @driver: whom events are delivered to
- * @lock: protects @session, @losses, @offered, @items, @item_bytes
+ * @lock: protects @session, @over, @losses, @offered, @items, @item_bytes
  * @session: id of the open session, 0: none
+ * @over: id of the session that the lender ended, until it is closed; else 0
  * @losses: how often the way broke
  * @offered: the lender offers the device now
  * @items: events and notifications not yet delivered
@@ -143,8 +144,9 @@ struct smartio_way {
 	struct mutex session_lock;	/* one open or close at a time */
 	struct mutex driver_lock;	/* the driver's callbacks, @driver */
 	struct smartio_driver *driver;
-	spinlock_t lock;		/* session, losses, offered, items, item_bytes */
+	spinlock_t lock;		/* session, over, losses, offered, items, item_bytes */
 	u64 session;
+	u64 over;
 	unsigned int losses;
 	bool offered;
 	struct list_head items;

@@ -208,6 +208,7 @@ static void link_down(struct smartio_link *link, const char *why)
 		remote_sessions_end(link);
 		/* what was asked before must not act on what comes after */
 		link_jobs_wait(link);
+		link_parked_shut(link);
 	}
 	spin_lock(&link->lock);
 	if (!++link->generation)

@@ -46,6 +46,7 @@ enum link_state {
 struct link_aperture {
 	u32 mw;
 	unsigned int users;	/* of an own one but the first */
+	bool cut;		/* an own one that is shut, and kept */
 	u64 base;
 	u64 size;
 };
@@ -228,6 +229,8 @@ struct smartio_link {
 	atomic_t news;
 	struct list_head maps;
 	struct mutex maps_lock;	/* maps */
+	struct list_head parked;
+	struct mutex parked_lock;	/* parked */
 
 	struct link_counters counters;
 	struct dentry *debug;
@@ -271,6 +274,8 @@ void link_windows_close(struct smartio_link *link);
 int link_window_need(struct smartio_link *link, u64 base, u64 size,
 		     const char *what);
 void link_window_done(struct smartio_link *link, u64 base, u64 size);
+void link_window_cut(struct smartio_link *link, u64 base, u64 size);
+void link_window_release(struct smartio_link *link, u64 base, u64 size);
 void link_apertures_tell(struct smartio_link *link);
 int link_window_reach(struct smartio_link *link, u64 addr, u64 size,
 		      unsigned int *mw, u64 *offset);
@@ -292,6 +297,20 @@ struct page *link_pages_alloc(struct smartio_link *link, size_t size,
 void link_unmapped(struct smartio_link *link);
 void link_pages_free(struct smartio_link *link, size_t size, struct page *page,
 		     dma_addr_t dma);
+
+/* park.c */
+void link_park_pages(struct smartio_link *link,
+		     const struct lend_session *session, size_t size,
+		     struct page *page, dma_addr_t dma);
+void link_park_resource(struct smartio_link *link,
+			const struct lend_session *session, dma_addr_t dma,
+			u64 size);
+void link_park_window(struct smartio_link *link,
+		      const struct lend_session *session, u64 base, u64 size);
+void link_parked_stopped(struct smartio_link *link, u64 session);
+void link_parked_reopened(struct smartio_link *link, u32 device);
+void link_parked_shut(struct smartio_link *link);
+u64 link_parked_bytes(struct smartio_link *link);
 
 /* ring.c */
 int link_ring_init(struct smartio_link *link);

@@ -143,13 +143,27 @@ static int remote_session_segment_alloc(struct lend_session *session,
 	return 0;
 }
 
+/*
+ * The lender ends it, of which the borrower doesn't know yet: its CPUs go on to
+ * write.
+ */
+static bool remote_session_unaware(const struct lend_session *session)
+{
+	return READ_ONCE(session->state) == LEND_ENDING &&
+	       READ_ONCE(session->why) == LEND_END_LENDER;
+}
+
 static void remote_session_segment_free(struct lend_session *session,
 					struct lend_segment *segment)
 {
 	dma_unmap_page(&session->s.lent->pdev->dev, segment->device_addr,
 		       segment->size, DMA_BIDIRECTIONAL);
-	link_pages_free(session->link, segment->size, segment->private,
-			segment->dma);
+	if (remote_session_unaware(session))
+		link_park_pages(session->link, session, segment->size,
+				segment->private, segment->dma);
+	else
+		link_pages_free(session->link, segment->size, segment->private,
+				segment->dma);
 }
 
 static u64 remote_bar_size(struct pci_dev *pdev, unsigned int bar)
@@ -190,15 +204,21 @@ static void remote_session_bar_unmap(struct lend_session *session,
 				     struct lend_bar *bar)
 {
 	struct pci_dev *pdev = session->s.lent->pdev;
+	u64 base = pci_bus_address(pdev, bar->bar);
+	u64 size = remote_bar_size(pdev, bar->bar);
 	struct smartio_link *link = session->link;
+	bool unaware = remote_session_unaware(session);
 
-	if (link->iommu) {
+	if (!link->iommu && unaware) {
+		link_park_window(link, session, base, size);
+	} else if (!link->iommu) {
+		link_window_done(link, base, size);
+	} else if (unaware) {
+		link_park_resource(link, session, bar->peer_addr, bar->size);
+	} else {
 		dma_unmap_resource(link->dma, bar->peer_addr, bar->size,
 				   DMA_BIDIRECTIONAL, 0);
 		link_unmapped(link);
-	} else {
-		link_window_done(link, pci_bus_address(pdev, bar->bar),
-				 remote_bar_size(pdev, bar->bar));
 	}
 }
 
@@ -266,6 +286,7 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 	ret = lend_open(lent, &who, &session);
 	if (ret)
 		goto put_lent;
+	link_parked_reopened(link, lent->id);
 	/*
 	 * If the link went down meanwhile, whoever ends its sessions may have
 	 * missed this one. Inside the session, so that a device that is taken
@@ -293,19 +314,23 @@ put_lent:
 	return ret;
 }
 
-/* A session that is unknown is over. */
+/*
+ * A session that is unknown is over; that it asks all the same says that it has
+ * stopped.
+ */
 static int remote_session_close(struct smartio_link *link, u64 id)
 {
 	struct lend_session *session = lend_session_find(id);
 	int ret = 0;
 
-	if (!session)
-		return 0;
-	if (session->link == link)
+	if (session && session->link == link)
 		lend_end(session, LEND_END_CLOSED);
-	else
+	else if (session)
 		ret = -EACCES;
-	lend_session_put(session);
+	if (session)
+		lend_session_put(session);
+	if (!ret && id)
+		link_parked_stopped(link, id);
 	return ret;
 }
 

@@ -129,7 +129,7 @@ static ssize_t windows_show(struct device *dev, struct device_attribute *attr,
 		else if (link->pool && !i)
 			used = link->pool_size - gen_pool_avail(link->pool);
 		else
-			used = link->own[i].size;
+			used = link->own[i].cut ? 0 : link->own[i].size;
 		len += link_aperture_show(buf, len, "in", &link->own[i], used);
 	}
 	mutex_unlock(&link->window_lock);
@@ -171,6 +171,7 @@ static int link_counters_show(struct seq_file *s, void *unused)
 	seq_printf(s, "received %lld\n", atomic64_read(&c->received));
 	seq_printf(s, "received_bytes %lld\n",
 		   atomic64_read(&c->received_bytes));
+	seq_printf(s, "kept %llu\n", link_parked_bytes(link));
 	seq_printf(s, "refused %lld\n", atomic64_read(&c->refused));
 	seq_printf(s, "busy %lld\n", atomic64_read(&c->busy));
 	seq_printf(s, "late %lld\n", atomic64_read(&c->late));

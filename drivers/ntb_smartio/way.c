@@ -49,6 +49,7 @@ int smartio_open(struct smartio_device *sdev)
 	mutex_lock(&way->session_lock);
 	spin_lock(&way->lock);
 	way->session = 0;
+	way->over = 0;
 	losses = way->losses;
 	spin_unlock(&way->lock);
 	ret = way->ops->open(way, &id, &offset, &era);
@@ -76,6 +77,9 @@ EXPORT_SYMBOL_GPL(smartio_open);
  * if the lender doesn't answer, the link was taken down and its inbound window
  * is shut. Calls that wait may go on to wait until their deadline.
  *
+ * After SMARTIO_LOST it says that this host writes to nothing of it any more:
+ * until then, or the next smartio_open(), the lender keeps what it wrote to.
+ *
  * Context: process, may sleep for seconds; not from the driver's event().
  */
 void smartio_close(struct smartio_device *sdev)
@@ -86,8 +90,9 @@ void smartio_close(struct smartio_device *sdev)
 	might_sleep();
 	mutex_lock(&way->session_lock);
 	spin_lock(&way->lock);
-	id = way->session;
+	id = way->session ?: way->over;
 	way->session = 0;
+	way->over = 0;
 	spin_unlock(&way->lock);
 	if (id) {
 		way->ops->close(way, id);

@@ -82,6 +82,8 @@ int link_windows_init(struct smartio_link *link)
 	int i, count, ret;
 
 	mutex_init(&link->window_lock);
+	mutex_init(&link->parked_lock);
+	INIT_LIST_HEAD(&link->parked);
 	mutex_init(&link->tell_lock);
 	mutex_init(&link->maps_lock);
 	INIT_LIST_HEAD(&link->maps);
@@ -170,7 +172,7 @@ int link_windows_open(struct smartio_link *link)
 	lockdep_assert_held(&link->window_lock);
 	link->open = true;
 	for (i = 0; i < WIRE_APERTURES && !ret; i++)
-		if (link->own[i].size)
+		if (link->own[i].size && !link->own[i].cut)
 			ret = link_aperture_open(link, &link->own[i]);
 	if (ret)
 		link_windows_close(link);
@@ -261,7 +263,8 @@ void link_apertures_tell(struct smartio_link *link)
 	for (i = 0; i < WIRE_APERTURES; i++) {
 		apertures[i].mw = cpu_to_le32(link->own[i].mw);
 		apertures[i].base = cpu_to_le64(link->own[i].base);
-		apertures[i].size = cpu_to_le64(link->own[i].size);
+		apertures[i].size = cpu_to_le64(link->own[i].cut ? 0 :
+						link->own[i].size);
 	}
 	mutex_unlock(&link->window_lock);
 	if (link_is_up(link, &generation))
@@ -302,12 +305,21 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
 	struct link_aperture *aperture;
 	bool used[LINK_WINDOWS_MAX] = {};
 	int i, mw, ret = -ENOSPC;
+	bool told;
 
 	mutex_lock(&link->window_lock);
 	if (link_within_own(link, base, size, &aperture)) {
-		aperture->users++;
+		told = !aperture->cut;
+		ret = !told && link->open ? link_aperture_open(link, aperture) :
+					    0;
+		if (!ret) {
+			aperture->cut = false;
+			aperture->users++;
+		}
 		mutex_unlock(&link->window_lock);
-		return 0;
+		if (!ret && !told)
+			link_apertures_tell(link);
+		return ret;
 	}
 	for (i = 0; i < WIRE_APERTURES; i++)
 		if (link->own[i].size)
@@ -339,14 +351,17 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
 }
 
 /**
- * link_window_done() - the other side need not reach it any more
+ * link_window_cut() - the other side is not to reach it any more
  * @link: the link
  * @base: as for link_window_need(), which succeeded
  * @size: as for that
  *
+ * Unless somebody else needs it. The window is kept for it nevertheless, until
+ * link_window_release().
+ *
  * Context: process, may sleep.
  */
-void link_window_done(struct smartio_link *link, u64 base, u64 size)
+void link_window_cut(struct smartio_link *link, u64 base, u64 size)
 {
 	struct link_aperture *aperture;
 	bool shut = false;
@@ -356,12 +371,48 @@ void link_window_done(struct smartio_link *link, u64 base, u64 size)
 	    !--aperture->users && aperture != &link->own[0]) {
 		if (link->open)
 			link_window_shut(link, aperture->mw);
-		aperture->size = 0;
+		aperture->cut = true;
 		shut = true;
 	}
 	mutex_unlock(&link->window_lock);
 	if (shut)
 		link_apertures_tell(link);
+}
+
+/**
+ * link_window_release() - the window may lead elsewhere
+ * @link: the link
+ * @base: as for link_window_cut()
+ * @size: as for that
+ *
+ * Nothing happens if it was needed again meanwhile.
+ *
+ * Context: process.
+ */
+void link_window_release(struct smartio_link *link, u64 base, u64 size)
+{
+	struct link_aperture *aperture;
+
+	mutex_lock(&link->window_lock);
+	if (link_within_own(link, base, size, &aperture) && aperture->cut) {
+		aperture->cut = false;
+		aperture->size = 0;
+	}
+	mutex_unlock(&link->window_lock);
+}
+
+/**
+ * link_window_done() - the other side need not reach it any more
+ * @link: the link
+ * @base: as for link_window_need(), which succeeded
+ * @size: as for that
+ *
+ * Context: process, may sleep.
+ */
+void link_window_done(struct smartio_link *link, u64 base, u64 size)
+{
+	link_window_cut(link, base, size);
+	link_window_release(link, base, size);
 }
 
 /**

@@ -41,6 +41,8 @@ struct echo_way {
 	atomic_t disorder;
 	atomic_t interrupts;
 	wait_queue_head_t wait;
+	struct smartio_segment held;
+	void __iomem *held_bar;
 };
 
 static int echo_simple(struct echo_way *way, struct echo_request *request,
@@ -298,6 +300,47 @@ static int echo_bar(struct echo_way *way)
 	return way->sdev->local && first == ~0U ? -EIO : 0;
 }
 
+/* A segment and registers that stay mapped, whatever becomes of the session. */
+static int echo_hold(struct echo_way *way, size_t size)
+{
+	void __iomem *bar;
+	int ret;
+
+	if (way->held_bar)
+		return -EBUSY;
+	ret = smartio_segment_alloc(way->sdev, size, SMARTIO_DEVICE_READS,
+				    &way->held);
+	if (ret)
+		return ret;
+	bar = smartio_map_bar(way->sdev, 0, 0, ECHO_BAR_SIZE, false);
+	if (IS_ERR((__force void *)bar)) {
+		smartio_segment_free(way->sdev, &way->held);
+		return PTR_ERR((__force void *)bar);
+	}
+	way->held_bar = bar;
+	return 0;
+}
+
+/* What a driver does that has not heard yet that its session is over. */
+static int echo_late(struct echo_way *way)
+{
+	if (!way->held_bar || !way->held.io)
+		return -EINVAL;
+	memset_io(way->held.io, 0xA5, way->held.size);
+	/* CAP, which is read-only */
+	writel(0xA5A5A5A5, way->held_bar);
+	return 0;
+}
+
+static void echo_drop(struct echo_way *way)
+{
+	if (!way->held_bar)
+		return;
+	smartio_unmap_bar(way->sdev, way->held_bar);
+	smartio_segment_free(way->sdev, &way->held);
+	way->held_bar = NULL;
+}
+
 static irqreturn_t echo_interrupt(int virq, void *context)
 {
 	struct echo_way *way = context;
@@ -380,6 +423,14 @@ static int echo_run(struct echo_way *way, const char *line)
 		return echo_segment(way, a);
 	if (!strcmp(word, "bar"))
 		return echo_bar(way);
+	if (!strcmp(word, "hold"))
+		return echo_hold(way, a);
+	if (!strcmp(word, "late"))
+		return echo_late(way);
+	if (!strcmp(word, "drop")) {
+		echo_drop(way);
+		return 0;
+	}
 	if (!strcmp(word, "irq"))
 		return echo_irq(way);
 	if (!strcmp(word, "fail"))
@@ -445,6 +496,7 @@ static void echo_borrower_remove(struct smartio_device *sdev)
 	struct echo_way *way = dev_get_drvdata(&sdev->dev);
 
 	debugfs_remove_recursive(way->dir);
+	echo_drop(way);
 	smartio_close(sdev);
 	kfree(way);
 }
