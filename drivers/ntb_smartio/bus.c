@@ -108,6 +108,8 @@ void smartio_way_lost(struct smartio_way *way, u64 session, bool offered)
 	if (!session) {
 		item->session = way->session;
 		way->losses++;
+		if (way->session || way->over)
+			way->writes = true;
 		way->over = 0;
 	} else if (way->session == session) {
 		way->over = session;
@@ -117,6 +119,27 @@ void smartio_way_lost(struct smartio_way *way, u64 session, bool offered)
 	way->offered = offered;
 	way_queue(way, item);
 	spin_unlock(&way->lock);
+}
+
+/**
+ * smartio_way_writes() - whether its driver may still write to a lost session's
+ * @way: the way
+ * @forget: from now on the answer is no
+ *
+ * Context: process.
+ * Return: true if the link was lost with a session, and the driver has neither
+ * closed it nor opened another.
+ */
+bool smartio_way_writes(struct smartio_way *way, bool forget)
+{
+	bool writes;
+
+	spin_lock(&way->lock);
+	writes = way->writes;
+	if (forget)
+		way->writes = false;
+	spin_unlock(&way->lock);
+	return writes;
 }
 
 /**

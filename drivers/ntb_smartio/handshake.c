@@ -150,7 +150,8 @@ int link_hello_post(struct smartio_link *link, const struct link_spads *spads)
 	for (i = 0; i < WIRE_APERTURES; i++) {
 		hello.apertures[i].mw = cpu_to_le32(link->own[i].mw);
 		hello.apertures[i].base = cpu_to_le64(link->own[i].base);
-		hello.apertures[i].size = cpu_to_le64(link->own[i].size);
+		hello.apertures[i].size = cpu_to_le64(link->own[i].cut ? 0 :
+						      link->own[i].size);
 	}
 	mutex_unlock(&link->window_lock);
 	export_uuid(hello.uuid, &smartio_self);

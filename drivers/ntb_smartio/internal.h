@@ -81,6 +81,8 @@ extern struct workqueue_struct *smartio_end_wq;
  * @open: begin a session; give its id, its era, and the offset from a
  *	dma_addr_t to a device address. Under way->session_lock.
  * @close: end session @id; returns when it is over. Under way->session_lock.
+ * @stopped: the lender ended session @id, and this host writes to nothing of it
+ *	any more; may be NULL. Under way->session_lock.
  * @revoke: see smartio_revoke()
  * @link_up: whether the lender can be reached now
  * @call: see smartio_call()
@@ -94,6 +96,7 @@ struct smartio_way_ops {
 	int (*open)(struct smartio_way *way, u64 *id, u64 *dma_offset,
 		    struct smartio_era *era);
 	void (*close)(struct smartio_way *way, u64 id);
+	void (*stopped)(struct smartio_way *way, u64 id);
 	int (*revoke)(struct smartio_way *way, u64 id);
 	bool (*link_up)(struct smartio_way *way);
 	int (*call)(struct smartio_way *way, u64 id, const void *request,
@@ -126,9 +129,11 @@ struct smartio_way_ops {
  * @session_lock: one open or close at a time
  * @driver_lock: one callback of the driver at a time; protects @driver
  * @driver: whom events are delivered to
- * @lock: protects @session, @over, @losses, @offered, @items, @item_bytes
+ * @lock: protects @session, @over, @writes, @losses, @offered, @items, @item_bytes
  * @session: id of the open session, 0: none
- * @over: id of the session that the lender ended, until it is closed; else 0
+ * @over: id of the session that the lender ended, until it is told that this
+ *	host has stopped; else 0
+ * @writes: the link was lost, and the driver has not said that it has stopped
  * @losses: how often the way broke
  * @offered: the lender offers the device now
  * @items: events and notifications not yet delivered
@@ -144,9 +149,10 @@ struct smartio_way {
 	struct mutex session_lock;	/* one open or close at a time */
 	struct mutex driver_lock;	/* the driver's callbacks, @driver */
 	struct smartio_driver *driver;
-	spinlock_t lock;		/* session, over, losses, offered, items, item_bytes */
+	spinlock_t lock;		/* session, over, writes, losses, offered, items, item_bytes */
 	u64 session;
 	u64 over;
+	bool writes;
 	unsigned int losses;
 	bool offered;
 	struct list_head items;
@@ -175,6 +181,7 @@ int smartio_way_add(struct smartio_way *way);
 void smartio_way_remove(struct smartio_way *way);
 void smartio_way_offered(struct smartio_way *way);
 void smartio_way_lost(struct smartio_way *way, u64 session, bool offered);
+bool smartio_way_writes(struct smartio_way *way, bool forget);
 int smartio_way_notify(struct smartio_way *way, u64 session,
 		       const void *message, size_t size);
 bool smartio_way_behind(struct smartio_way *way);

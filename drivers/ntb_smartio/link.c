@@ -27,6 +27,8 @@
 /* The tick's pace while nobody answers, and while both shake hands. */
 #define LINK_POLL_MS	100
 #define LINK_JOIN_MS	20
+/* So long drivers have to stop writing to what a lost session had. */
+#define LINK_STOP_MS	2000
 /* How long a host that said nonsense is left alone. */
 #define LINK_REFUSE_MS	10000
 /* Lines about a link in its log, and in how many seconds. */
@@ -204,6 +206,7 @@ static void link_down(struct smartio_link *link, const char *why)
 	link_ring_leave(link);
 	link_calls_fail(link);
 	if (was_up) {
+		link->lost_at = ktime_get();
 		remote_ways_lost(link);
 		remote_sessions_end(link);
 		/* what was asked before must not act on what comes after */
@@ -324,6 +327,24 @@ static void link_up(struct smartio_link *link, const struct wire_hello *hello)
 	remote_announce_all(link);
 }
 
+/*
+ * What a lost session wrote to may be somebody else's once the other side's
+ * windows are open again: first its driver has to stop. One that doesn't say
+ * so must not keep the others from the link.
+ */
+static bool link_waits_for_drivers(struct smartio_link *link)
+{
+	bool late = ktime_ms_delta(ktime_get(), link->lost_at) >= LINK_STOP_MS;
+
+	if (!remote_ways_write(link, late))
+		return false;
+	if (late)
+		dev_warn(link->dma,
+			 "%s: a driver goes on with a session that is over\n",
+			 link->name);
+	return !late;
+}
+
 /* Returns how long to wait before the next step. */
 static unsigned int link_join(struct smartio_link *link, bool cable,
 			      const struct link_spads *peer)
@@ -358,6 +379,8 @@ static unsigned int link_join(struct smartio_link *link, bool cable,
 		link_down(link, "the other side began anew");
 	link_set_state(link, LINK_JOINING, NULL);
 	if (!link->open) {
+		if (link_waits_for_drivers(link))
+			return LINK_JOIN_MS;
 		link->peer_generation = peer->generation;
 		/*
 		 * It has seen this generation: all that belonged to an earlier

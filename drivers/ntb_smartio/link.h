@@ -6,6 +6,7 @@
  *   handshake.c  scratchpads and hello
  *   window.c     what of this host is open to the other, and the way there
  *   memory.c     memory that lies inside what is open
+ *   park.c       what the other side may still write to
  *   ring.c       messages
  *   call.c       requests to the other side, and its requests to this one
  *   remote.c     ways over the link, of this host as a borrower
@@ -13,7 +14,7 @@
  *   irq.c        interrupts that come over the link
  *
  * Order of locks: settle_lock, tell_lock, tx_lock, window_lock, lock. The tick (link.c),
- * which alone changes the state, takes all but the first in turn.
+ * which alone changes the state, takes all but the first in turn. Under parked_lock no other is taken.
  */
 #ifndef _SMARTIO_LINK_H
 #define _SMARTIO_LINK_H
@@ -93,6 +94,7 @@ struct link_counters {
  * @refused_told: which refusal is in the log already; constant texts
  * @refusal: what the other side is told
  * @refused_at: since when
+ * @lost_at: when it went down last
  * @log_limit: of log lines that the other side can bring about
  * @losses: how often it went down
  * @spads: last written to the other side
@@ -130,6 +132,9 @@ struct link_counters {
  * @news: what is queued there
  * @maps: windows mapped for lent devices
  * @maps_lock: protects @maps
+ * @parked: what the other side may still write to, of sessions that are over
+ * @parked_lock: protects @parked and @parked_bytes
+ * @parked_bytes: memory among it
  */
 struct smartio_link {
 	struct kref ref;
@@ -161,6 +166,7 @@ struct smartio_link {
 	const char *refused_told;
 	enum wire_reason refusal;
 	ktime_t refused_at;
+	ktime_t lost_at;
 	struct ratelimit_state log_limit;
 	unsigned int losses;
 	u32 spads[WIRE_SPADS];
@@ -230,7 +236,8 @@ struct smartio_link {
 	struct list_head maps;
 	struct mutex maps_lock;	/* maps */
 	struct list_head parked;
-	struct mutex parked_lock;	/* parked */
+	struct mutex parked_lock;	/* parked, parked_bytes */
+	u64 parked_bytes;
 
 	struct link_counters counters;
 	struct dentry *debug;
@@ -310,7 +317,6 @@ void link_park_window(struct smartio_link *link,
 void link_parked_stopped(struct smartio_link *link, u64 session);
 void link_parked_reopened(struct smartio_link *link, u32 device);
 void link_parked_shut(struct smartio_link *link);
-u64 link_parked_bytes(struct smartio_link *link);
 
 /* ring.c */
 int link_ring_init(struct smartio_link *link);
@@ -335,6 +341,7 @@ void link_jobs_wait(struct smartio_link *link);
 void remote_receive(struct smartio_link *link,
 		    const struct wire_message *message, const void *payload);
 void remote_ways_lost(struct smartio_link *link);
+bool remote_ways_write(struct smartio_link *link, bool forget);
 void remote_ways_forget(struct smartio_link *link);
 void remote_ways_remove(struct smartio_link *link);
 

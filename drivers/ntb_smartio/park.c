@@ -12,6 +12,9 @@
 
 #include "link.h"
 
+/* Of a few sessions; a borrower that never says that it stopped loses its link. */
+#define LINK_PARKED_MAX	(8ULL * LEND_SEGMENT_BYTES_MAX)
+
 enum link_parked_kind {
 	LINK_PARKED_PAGES,
 	LINK_PARKED_ADDRESSES,
@@ -50,6 +53,11 @@ static void link_parked_drop(struct smartio_link *link,
 	kfree(parked);
 }
 
+static u64 link_parked_memory(const struct link_parked *parked)
+{
+	return parked->kind == LINK_PARKED_PAGES ? parked->size : 0;
+}
+
 /* Takes over what @with describes. */
 static void link_park(struct smartio_link *link,
 		      const struct lend_session *session,
@@ -58,6 +66,7 @@ static void link_park(struct smartio_link *link,
 	/* Small, and nobody could be told that it failed. */
 	struct link_parked *parked = kmemdup(with, sizeof(*with),
 					     GFP_NOIO | __GFP_NOFAIL);
+	bool too_much = false;
 
 	parked->session = session->s.id;
 	parked->device = session->s.lent->id;
@@ -66,8 +75,12 @@ static void link_park(struct smartio_link *link,
 	if (READ_ONCE(link->open)) {
 		list_add_tail(&parked->entry, &link->parked);
 		parked = NULL;
+		link->parked_bytes += link_parked_memory(with);
+		too_much = link->parked_bytes > LINK_PARKED_MAX;
 	}
 	mutex_unlock(&link->parked_lock);
+	if (too_much)
+		link_restart(link, "the other side doesn't say that it has stopped");
 	if (parked)
 		link_parked_drop(link, parked);
 }
@@ -103,10 +116,14 @@ void link_park_pages(struct smartio_link *link,
 static bool link_lead_away(struct smartio_link *link, dma_addr_t dma, u64 size)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(link->dma);
-	phys_addr_t away = iommu_iova_to_phys(domain, link->quarantine_dma);
+	phys_addr_t away = iommu_iova_to_phys(domain, link->quarantine_dma) &
+			   PAGE_MASK;
 	u64 done;
 
-	iommu_unmap(domain, dma, size);
+	/* The BAR may begin within a page. */
+	size = PAGE_ALIGN(size + offset_in_page(dma));
+	dma &= PAGE_MASK;
+	WARN_ON(iommu_unmap(domain, dma, size) != size);
 	for (done = 0; done < size; done += PAGE_SIZE)
 		if (iommu_map(domain, dma + done, away, PAGE_SIZE,
 			      IOMMU_READ | IOMMU_WRITE, GFP_NOIO))
@@ -174,8 +191,10 @@ static void link_parked_drop_matching(struct smartio_link *link, u64 session,
 	mutex_lock(&link->parked_lock);
 	list_for_each_entry_safe(parked, next, &link->parked, entry)
 		if ((!session || parked->session == session) &&
-		    (!device || parked->device == device))
+		    (!device || parked->device == device)) {
 			list_move_tail(&parked->entry, &over);
+			link->parked_bytes -= link_parked_memory(parked);
+		}
 	mutex_unlock(&link->parked_lock);
 	list_for_each_entry_safe(parked, next, &over, entry)
 		link_parked_drop(link, parked);
@@ -214,23 +233,4 @@ void link_parked_reopened(struct smartio_link *link, u32 device)
 void link_parked_shut(struct smartio_link *link)
 {
 	link_parked_drop_matching(link, 0, 0);
-}
-
-/**
- * link_parked_bytes() - how much is kept
- * @link: the link
- *
- * Context: process, may sleep.
- * Return: bytes: of memory, addresses and windows.
- */
-u64 link_parked_bytes(struct smartio_link *link)
-{
-	struct link_parked *parked;
-	u64 bytes = 0;
-
-	mutex_lock(&link->parked_lock);
-	list_for_each_entry(parked, &link->parked, entry)
-		bytes += parked->size;
-	mutex_unlock(&link->parked_lock);
-	return bytes;
 }

@@ -84,6 +84,12 @@ static void remote_close(struct smartio_way *way, u64 id)
 	mutex_unlock(&link->window_lock);
 }
 
+/* If it doesn't hear this, it keeps what it keeps until the next session. */
+static void remote_stopped(struct smartio_way *way, u64 id)
+{
+	remote_ask(way, WIRE_CLOSE_SESSION, id, NULL, NULL, 0, REMOTE_CALL_MS);
+}
+
 static bool remote_link_up(struct smartio_way *way)
 {
 	struct remote *remote = way->private;
@@ -280,6 +286,7 @@ static void remote_release(struct smartio_way *way)
 static const struct smartio_way_ops remote_way_ops = {
 	.open = remote_open,
 	.close = remote_close,
+	.stopped = remote_stopped,
 	.revoke = remote_revoke,
 	.link_up = remote_link_up,
 	.call = remote_call,
@@ -511,6 +518,29 @@ void remote_ways_lost(struct smartio_link *link)
 		smartio_way_lost(remote->way, 0, false);
 	}
 	mutex_unlock(&link->ways_lock);
+}
+
+/**
+ * remote_ways_write() - whether a driver may not have stopped yet
+ * @link: the link
+ * @forget: don't ask again
+ *
+ * It has not said, since the link was lost, that it writes to nothing of the
+ * session any more that it had.
+ *
+ * Context: process.
+ * Return: true if there is one.
+ */
+bool remote_ways_write(struct smartio_link *link, bool forget)
+{
+	struct remote *remote;
+	bool writes = false;
+
+	mutex_lock(&link->ways_lock);
+	list_for_each_entry(remote, &link->ways, entry)
+		writes |= smartio_way_writes(remote->way, forget);
+	mutex_unlock(&link->ways_lock);
+	return writes;
 }
 
 /**

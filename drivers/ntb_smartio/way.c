@@ -48,8 +48,11 @@ int smartio_open(struct smartio_device *sdev)
 	might_sleep();
 	mutex_lock(&way->session_lock);
 	spin_lock(&way->lock);
+	/* If this fails, the lender may not know that this host has stopped. */
+	if (way->session)
+		way->over = way->session;
 	way->session = 0;
-	way->over = 0;
+	way->writes = false;
 	losses = way->losses;
 	spin_unlock(&way->lock);
 	ret = way->ops->open(way, &id, &offset, &era);
@@ -61,6 +64,7 @@ int smartio_open(struct smartio_device *sdev)
 		sdev->dma_offset = offset;
 		sdev->era = era;
 		way->session = id;
+		way->over = 0;
 	}
 	spin_unlock(&way->lock);
 	mutex_unlock(&way->session_lock);
@@ -77,23 +81,28 @@ EXPORT_SYMBOL_GPL(smartio_open);
  * if the lender doesn't answer, the link was taken down and its inbound window
  * is shut. Calls that wait may go on to wait until their deadline.
  *
- * After SMARTIO_LOST it says that this host writes to nothing of it any more:
- * until then, or the next smartio_open(), the lender keeps what it wrote to.
+ * After SMARTIO_LOST, too: it says that this host writes to nothing of the
+ * session any more. Until then, or the next smartio_open(), the lender keeps
+ * what it wrote to, and a link that was lost doesn't come up.
  *
  * Context: process, may sleep for seconds; not from the driver's event().
  */
 void smartio_close(struct smartio_device *sdev)
 {
 	struct smartio_way *way = to_way(sdev);
-	u64 id;
+	u64 id, over;
 
 	might_sleep();
 	mutex_lock(&way->session_lock);
 	spin_lock(&way->lock);
-	id = way->session ?: way->over;
+	id = way->session;
+	over = way->over;
 	way->session = 0;
 	way->over = 0;
+	way->writes = false;
 	spin_unlock(&way->lock);
+	if (over && way->ops->stopped)
+		way->ops->stopped(way, over);
 	if (id) {
 		way->ops->close(way, id);
 		trace_smartio_close(sdev, id);
@@ -287,7 +296,9 @@ EXPORT_SYMBOL_GPL(smartio_dma_free);
  * @segment: filled in
  *
  * Memory beside the device ends with the session, its mapping here only with
- * smartio_segment_free(): stores to it are lost, harmlessly, then.
+ * smartio_segment_free(). Stores to it are lost, harmlessly, then, until the
+ * driver calls smartio_close() or smartio_open(): from there on it must not be
+ * written to.
  *
  * Context: process, may sleep for seconds.
  * Return: 0; -ENOLINK; -ENOMEM; -ENOSPC: more than the lender gives to one
@@ -350,7 +361,8 @@ EXPORT_SYMBOL_GPL(smartio_segment_free);
  * @write_combining: for memory; not for registers
  *
  * What the lender's half has not allowed is refused. The mapping may be used
- * after the session is over: stores are lost, then.
+ * after the session is over: stores are lost, then, until the driver calls
+ * smartio_close() or smartio_open(), after which there must be none.
  *
  * Context: process, may sleep for seconds.
  * Return: for smartio_unmap_bar(), or an ERR_PTR: -ENOLINK, -EACCES, -ENOMEM,

@@ -350,6 +350,28 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
 	return ret;
 }
 
+static void link_window_leave(struct smartio_link *link, u64 base, u64 size,
+			      bool keep)
+{
+	struct link_aperture *aperture;
+	bool shut = false;
+
+	mutex_lock(&link->window_lock);
+	if (link_within_own(link, base, size, &aperture) &&
+	    !--aperture->users && aperture != &link->own[0]) {
+		if (link->open)
+			link_window_shut(link, aperture->mw);
+		if (keep)
+			aperture->cut = true;
+		else
+			aperture->size = 0;
+		shut = true;
+	}
+	mutex_unlock(&link->window_lock);
+	if (shut)
+		link_apertures_tell(link);
+}
+
 /**
  * link_window_cut() - the other side is not to reach it any more
  * @link: the link
@@ -363,20 +385,7 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
  */
 void link_window_cut(struct smartio_link *link, u64 base, u64 size)
 {
-	struct link_aperture *aperture;
-	bool shut = false;
-
-	mutex_lock(&link->window_lock);
-	if (link_within_own(link, base, size, &aperture) &&
-	    !--aperture->users && aperture != &link->own[0]) {
-		if (link->open)
-			link_window_shut(link, aperture->mw);
-		aperture->cut = true;
-		shut = true;
-	}
-	mutex_unlock(&link->window_lock);
-	if (shut)
-		link_apertures_tell(link);
+	link_window_leave(link, base, size, true);
 }
 
 /**
@@ -411,8 +420,7 @@ void link_window_release(struct smartio_link *link, u64 base, u64 size)
  */
 void link_window_done(struct smartio_link *link, u64 base, u64 size)
 {
-	link_window_cut(link, base, size);
-	link_window_release(link, base, size);
+	link_window_leave(link, base, size, false);
 }
 
 /**

@@ -47,6 +47,7 @@ struct seq_file;
  *	of the link, its inbound window is closed already and read back: nothing
  *	from the other side lands in this host's memory any more. When the
  *	lender ended it, the device may still be working on what it was given.
+ *	smartio_close(), once the driver writes to nothing of it any more.
  *	Calls that wait return -ENOLINK.
  * @SMARTIO_READY: the lender offers the device (again): smartio_open() is worth
  *	an attempt. May come more than once.

@@ -43,6 +43,7 @@ struct echo_way {
 	wait_queue_head_t wait;
 	struct smartio_segment held;
 	void __iomem *held_bar;
+	struct work_struct stop;
 };
 
 static int echo_simple(struct echo_way *way, struct echo_request *request,
@@ -475,6 +476,13 @@ static int echo_state_show(struct seq_file *s, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(echo_state);
 
+static void echo_stop(struct work_struct *work)
+{
+	struct echo_way *way = container_of(work, struct echo_way, stop);
+
+	smartio_close(way->sdev);
+}
+
 static int echo_borrower_probe(struct smartio_device *sdev)
 {
 	struct echo_way *way = kzalloc(sizeof(*way), GFP_KERNEL);
@@ -484,6 +492,7 @@ static int echo_borrower_probe(struct smartio_device *sdev)
 	way->sdev = sdev;
 	mutex_init(&way->lock);
 	init_waitqueue_head(&way->wait);
+	INIT_WORK(&way->stop, echo_stop);
 	dev_set_drvdata(&sdev->dev, way);
 	way->dir = debugfs_create_dir(dev_name(&sdev->dev), echo_root);
 	debugfs_create_file("run", 0200, way->dir, way, &echo_run_fops);
@@ -496,6 +505,7 @@ static void echo_borrower_remove(struct smartio_device *sdev)
 	struct echo_way *way = dev_get_drvdata(&sdev->dev);
 
 	debugfs_remove_recursive(way->dir);
+	cancel_work_sync(&way->stop);
 	echo_drop(way);
 	smartio_close(sdev);
 	kfree(way);
@@ -507,6 +517,9 @@ static void echo_borrower_event(struct smartio_device *sdev,
 	struct echo_way *way = dev_get_drvdata(&sdev->dev);
 
 	atomic_inc(event == SMARTIO_LOST ? &way->lost : &way->ready);
+	/* what is held is written to for longer than it should be */
+	if (event == SMARTIO_LOST && !smartio_link_up(sdev) && !way->held_bar)
+		schedule_work(&way->stop);
 	if (event == SMARTIO_LOST && smartio_session_id(sdev))
 		dev_err(&sdev->dev, "lost, with a session open\n");
 }
