@@ -149,7 +149,7 @@ struct smartio_way {
 	struct mutex session_lock;	/* one open or close at a time */
 	struct mutex driver_lock;	/* the driver's callbacks, @driver */
 	struct smartio_driver *driver;
-	spinlock_t lock;		/* session, over, writes, losses, offered, items, item_bytes */
+	spinlock_t lock;		/* session to item_bytes */
 	u64 session;
 	u64 over;
 	bool writes;

@@ -14,7 +14,8 @@
  *   irq.c        interrupts that come over the link
  *
  * Order of locks: settle_lock, tell_lock, tx_lock, window_lock, lock. The tick (link.c),
- * which alone changes the state, takes all but the first in turn. Under parked_lock no other is taken.
+ * which alone changes the state, takes all but the first in turn. parked_lock is
+ * the last one wherever it is taken.
  */
 #ifndef _SMARTIO_LINK_H
 #define _SMARTIO_LINK_H
