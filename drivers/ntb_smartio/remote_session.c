@@ -131,8 +131,10 @@ static int remote_session_segment_alloc(struct lend_session *session,
 	page = link_pages_alloc(link, segment->size, &segment->dma);
 	if (!page)
 		return -ENOMEM;
-	segment->device_addr = dma_map_page(dev, page, 0, segment->size,
-					    DMA_BIDIRECTIONAL);
+	/* Mapped for the NTB already: CPUs have no part in it. */
+	segment->device_addr = dma_map_page_attrs(dev, page, 0, segment->size,
+						  DMA_BIDIRECTIONAL,
+						  DMA_ATTR_SKIP_CPU_SYNC);
 	if (dma_mapping_error(dev, segment->device_addr)) {
 		link_pages_free(link, segment->size, page, segment->dma);
 		return -EIO;
@@ -156,8 +158,9 @@ static bool remote_session_unaware(const struct lend_session *session)
 static void remote_session_segment_free(struct lend_session *session,
 					struct lend_segment *segment)
 {
-	dma_unmap_page(&session->s.lent->pdev->dev, segment->device_addr,
-		       segment->size, DMA_BIDIRECTIONAL);
+	dma_unmap_page_attrs(&session->s.lent->pdev->dev, segment->device_addr,
+			     segment->size, DMA_BIDIRECTIONAL,
+			     DMA_ATTR_SKIP_CPU_SYNC);
 	if (remote_session_unaware(session))
 		link_park_pages(session->link, session, segment->size,
 				segment->private, segment->dma);
