@@ -63,6 +63,7 @@ static int hostile_round(struct hostile *h)
 static int hostile_run(struct hostile *h, unsigned int seconds, u32 seed)
 {
 	unsigned long end = jiffies + seconds * HZ;
+	unsigned long last = end + 2 * HOSTILE_REFUSED_S * HZ;
 	bool refused = false;
 	int ret = 0;
 
@@ -71,7 +72,9 @@ static int hostile_run(struct hostile *h, unsigned int seconds, u32 seed)
 	h->ups = 0;
 	h->messages = 0;
 	h->ended = 0;
-	while (!ret && time_before(jiffies, end)) {
+	/* A malformed hello is refused for so long that little else may happen. */
+	while (!ret && (time_before(jiffies, end) ||
+			(h->ups < HOSTILE_UPS && time_before(jiffies, last)))) {
 		ret = hostile_round(h);
 		if (signal_pending(current))
 			ret = -EINTR;

@@ -13,6 +13,9 @@
 
 #define HOSTILE_RING_SIZE	(WIRE_RING_MIN * WIRE_SLOT)
 #define HOSTILE_SESSIONS	8
+/* Links to make, at least, and how long the other side refuses nonsense. */
+#define HOSTILE_UPS		5
+#define HOSTILE_REFUSED_S	10
 /* More of an aperture is not written to at random: it is no pool. */
 #define HOSTILE_POOL_MAX	(16U << 20)
 
