@@ -134,7 +134,6 @@ int link_hello_post(struct smartio_link *link, const struct link_spads *spads)
 		.ring_slots = cpu_to_le32(LINK_RING_SLOTS),
 		.valid = cpu_to_le32(link->generation),
 	};
-	int i;
 
 	if (mw >= link->windows || offset >= link->window_size[mw] ||
 	    link->window_size[mw] - offset < sizeof(struct wire_boot))
@@ -147,12 +146,7 @@ int link_hello_post(struct smartio_link *link, const struct link_spads *spads)
 	if (!link->peer_boot)
 		return -ENOMEM;
 	mutex_lock(&link->window_lock);
-	for (i = 0; i < WIRE_APERTURES; i++) {
-		hello.apertures[i].mw = cpu_to_le32(link->own[i].mw);
-		hello.apertures[i].base = cpu_to_le64(link->own[i].base);
-		hello.apertures[i].size = cpu_to_le64(link->own[i].cut ? 0 :
-						      link->own[i].size);
-	}
+	link_apertures_write(link, hello.apertures);
 	mutex_unlock(&link->window_lock);
 	export_uuid(hello.uuid, &smartio_self);
 	strscpy(hello.name, smartio_self_name);

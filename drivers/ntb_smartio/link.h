@@ -53,6 +53,12 @@ struct link_aperture {
 	u64 size;
 };
 
+/* Bytes of an own one that the other side may reach. */
+static inline u64 link_aperture_open_size(const struct link_aperture *aperture)
+{
+	return aperture->cut ? 0 : aperture->size;
+}
+
 struct link_counters {
 	atomic64_t sent;
 	atomic64_t sent_bytes;
@@ -284,6 +290,8 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
 void link_window_done(struct smartio_link *link, u64 base, u64 size);
 void link_window_cut(struct smartio_link *link, u64 base, u64 size);
 void link_window_release(struct smartio_link *link, u64 base, u64 size);
+void link_apertures_write(struct smartio_link *link,
+			  struct wire_aperture *to);
 void link_apertures_tell(struct smartio_link *link);
 int link_window_reach(struct smartio_link *link, u64 addr, u64 size,
 		      unsigned int *mw, u64 *offset);

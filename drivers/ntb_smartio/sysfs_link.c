@@ -129,7 +129,7 @@ static ssize_t windows_show(struct device *dev, struct device_attribute *attr,
 		else if (link->pool && !i)
 			used = link->pool_size - gen_pool_avail(link->pool);
 		else
-			used = link->own[i].cut ? 0 : link->own[i].size;
+			used = link_aperture_open_size(&link->own[i]);
 		len += link_aperture_show(buf, len, "in", &link->own[i], used);
 	}
 	mutex_unlock(&link->window_lock);

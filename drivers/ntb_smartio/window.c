@@ -172,7 +172,7 @@ int link_windows_open(struct smartio_link *link)
 	lockdep_assert_held(&link->window_lock);
 	link->open = true;
 	for (i = 0; i < WIRE_APERTURES && !ret; i++)
-		if (link->own[i].size && !link->own[i].cut)
+		if (link_aperture_open_size(&link->own[i]))
 			ret = link_aperture_open(link, &link->own[i]);
 	if (ret)
 		link_windows_close(link);
@@ -243,6 +243,24 @@ static bool link_within(const struct link_aperture *aperture, u64 addr,
 }
 
 /**
+ * link_apertures_write() - what is open to the other side, as it is told
+ * @link: the link; its window_lock is held
+ * @to: WIRE_APERTURES of them
+ */
+void link_apertures_write(struct smartio_link *link, struct wire_aperture *to)
+{
+	const struct link_aperture *own = link->own;
+	int i;
+
+	lockdep_assert_held(&link->window_lock);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		to[i].mw = cpu_to_le32(own[i].mw);
+		to[i].base = cpu_to_le64(own[i].base);
+		to[i].size = cpu_to_le64(link_aperture_open_size(&own[i]));
+	}
+}
+
+/**
  * link_apertures_tell() - tell the other side what is open to it
  * @link: the link; nothing happens if it is not up
  *
@@ -256,16 +274,10 @@ void link_apertures_tell(struct smartio_link *link)
 		.length = sizeof(apertures),
 	};
 	u32 generation;
-	int i;
 
 	mutex_lock(&link->tell_lock);
 	mutex_lock(&link->window_lock);
-	for (i = 0; i < WIRE_APERTURES; i++) {
-		apertures[i].mw = cpu_to_le32(link->own[i].mw);
-		apertures[i].base = cpu_to_le64(link->own[i].base);
-		apertures[i].size = cpu_to_le64(link->own[i].cut ? 0 :
-						link->own[i].size);
-	}
+	link_apertures_write(link, apertures);
 	mutex_unlock(&link->window_lock);
 	if (link_is_up(link, &generation))
 		link_send(link, generation, &message, apertures);
@@ -305,19 +317,20 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
 	struct link_aperture *aperture;
 	bool used[LINK_WINDOWS_MAX] = {};
 	int i, mw, ret = -ENOSPC;
-	bool told;
+	bool cut;
 
 	mutex_lock(&link->window_lock);
 	if (link_within_own(link, base, size, &aperture)) {
-		told = !aperture->cut;
-		ret = !told && link->open ? link_aperture_open(link, aperture) :
-					    0;
+		cut = aperture->cut;
+		ret = 0;
+		if (cut && link->open)
+			ret = link_aperture_open(link, aperture);
 		if (!ret) {
 			aperture->cut = false;
 			aperture->users++;
 		}
 		mutex_unlock(&link->window_lock);
-		if (!ret && !told)
+		if (cut && !ret)
 			link_apertures_tell(link);
 		return ret;
 	}
