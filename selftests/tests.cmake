@@ -15,7 +15,7 @@ set(GFS2 clusterfs/gfs2-workload clusterfs/gfs2-killed-host clusterfs/gfs2-parti
 string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
   smartio_nvme/client-timeouts)
-set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/nowait failover/flaps failover/events)
+set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/flaps failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
 # On the debug kernel (make check-debug) only what judges our own modules runs, and it looks for leaks at the end.

@@ -306,6 +306,7 @@ struct snvme_bounce {
  * @wanted: somebody asked for the loss
  * @lost_at: when, in jiffies
  * @admin_live: admin commands may be relayed
+ * @unanswered: one of them got no answer, since the last join began
  * @relays: those under way
  * @aer_armed: nvme-core has a request for an event out
  * @events: that came when it had not
@@ -361,6 +362,7 @@ struct snvme_path {
 	bool wanted;
 	unsigned long lost_at;
 	bool admin_live;
+	bool unanswered;
 	struct list_head relays;
 	bool aer_armed;
 	u32 events[SNVME_EVENTS];

@@ -172,6 +172,8 @@ static void snvme_relay_work(struct work_struct *work)
 	if (relay->cmd.common.opcode == nvme_admin_identify)
 		snvme_drive_may_wait(path->client);
 	spin_lock_irq(&path->lock);
+	if (status == NVME_SC_HOST_PATH_ERROR)
+		path->unanswered = true;
 	if (relay->rq) {
 		list_del(&relay->entry);
 		if (!status && !relay->write && relay->len)

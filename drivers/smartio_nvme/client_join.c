@@ -34,12 +34,16 @@ static bool snvme_join_over(struct snvme_path *path, unsigned int gen)
 	return gen != READ_ONCE(path->gen) || READ_ONCE(path->leaving);
 }
 
-/* What core's functions return may be a status: of a path, if that was lost. */
-static int snvme_join_error(int ret)
+/*
+ * What core's functions return is the status of a command, or -EIO whatever it
+ * was. If one got no answer it is the path's loss, which lose_work may not have
+ * heard of yet.
+ */
+static int snvme_join_error(struct snvme_path *path, int ret)
 {
-	if (ret <= 0)
+	if (ret <= 0 && ret != -EIO)
 		return ret;
-	return nvme_is_path_error(ret) ? -ENOLINK : -EIO;
+	return READ_ONCE(path->unanswered) ? -ENOLINK : -EIO;
 }
 
 static int snvme_join_admin(struct snvme_path *path, unsigned int gen)
@@ -69,7 +73,7 @@ static int snvme_join_admin(struct snvme_path *path, unsigned int gen)
 		if (ret)
 			return ret;
 	}
-	return snvme_join_error(nvme_init_ctrl_finish(ctrl, false));
+	return snvme_join_error(path, nvme_init_ctrl_finish(ctrl, false));
 }
 
 /*
@@ -86,7 +90,7 @@ static int snvme_join_count(struct snvme_path *path, unsigned int *queues,
 
 	ret = nvme_set_queue_count(&path->ctrl, &count);
 	if (ret)
-		return snvme_join_error(ret);
+		return snvme_join_error(path, ret);
 	if (count <= 0)
 		return -ENOSPC;
 	granted = count;
@@ -197,6 +201,7 @@ int snvme_path_join(struct snvme_path *path, unsigned int gen,
 	spin_lock_irq(&path->lock);
 	if (gen == path->gen) {
 		snvme_path_set(path, SNVME_JOINING);
+		path->unanswered = false;
 		path->limits = *limits;
 	} else {
 		ret = -EAGAIN;
