@@ -90,6 +90,7 @@ gone() { sh_on "$1" '! grep -qsx smartio /sys/class/nvme/*/transport'; }
 # The drive and the links as the topology has them: nothing goes wrong. A test that failed may leave more.
 settle() {
 	local link
+	at_once kill_load "${all[@]}"
 	for link in $(fabric link list | jq -r '.links[].name'); do
 		fabric link "$link" up > /dev/null
 		fabric link "$link" slow 0 > /dev/null
@@ -99,6 +100,8 @@ settle() {
 	fast
 	sh_on lender 'for h in /sys/class/smartio_host/*/fenced; do [ ! -e $h ] || [ "$(cat $h)" = 0 ] || basename "$(dirname $h)" > /sys/class/smartio_host/unfence; done'
 }
+
+kill_load() { sh_on "$1" 'touch /run/fence.stop; if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; touch /run/load.done; fi'; }
 
 # share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): anew.
 share_up() {
@@ -113,8 +116,7 @@ share_up() {
 	at_once attach_one "${all[@]}"
 }
 share_down() {
-	for_load_kill() { sh_on "$1" 'touch /run/fence.stop; if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; fi'; }
-	at_once for_load_kill "${all[@]}"
+	at_once kill_load "${all[@]}"
 	at_once detach "${all[@]}"
 	unlend
 }
@@ -184,14 +186,17 @@ load_goes_on() {
 	begin=$(writes_done "$1")
 	until_true "${2:-60}" "the load's writes on $1 to go on" writes_above "$1" $((begin + 30))
 }
-# slow HOST [MS [N]]: the drive takes so long for each command of HOST's queues (the load's, if it runs), that N (4) are in
-# flight when this returns.
+# slow HOST [MS [N]]: the drive takes so long for each command of HOST's queues (the load's, if it runs), that N (4) are
+# under way there when this returns. By default so long that they still are at what follows, however busy the machine is.
 slow() {
-	local qid
-	for qid in $(sh_on "$1" 'sed -n "s/.*qid=\([0-9]*\).*/\1/p" /sys/class/nvme/$(cat /run/shared.ctrl)/smartio/queues'); do
-		fabric drive "$drive" fault delay any "${2:-500}ms" queue="$qid" > /dev/null
-	done
-	until_true 60 "requests of $1 in flight" in_flight "$1" "${3:-4}"
+	local qid qids
+	mapfile -t qids < <(sh_on "$1" 'sed -n "s/.*qid=\([0-9]*\).*/\1/p" /sys/class/nvme/$(cat /run/shared.ctrl)/smartio/queues')
+	for qid in "${qids[@]}"; do fabric drive "$drive" fault delay any "${2:-5000}ms" queue="$qid" > /dev/null; done
+	until_true 60 "the drive to have requests of $1" delayed "${3:-4}" "${qids[@]}"
+}
+delayed() {
+	local n=$1; shift
+	fabric drive "$drive" faults | jq -e --argjson n "$n" '[.parked[] | select(.queue | tostring | IN($ARGS.positional[]))] | length >= $n' --args "$@"
 }
 in_flight() {
 	sh_on "$1" 'awk -v n="$1" -F "[ =]" "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); sum += v[\"submitted\"] - v[\"completed\"] } END { exit sum < n }" \
