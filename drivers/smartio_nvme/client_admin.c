@@ -172,10 +172,11 @@ static void snvme_relay_work(struct work_struct *work)
 	if (relay->cmd.common.opcode == nvme_admin_identify)
 		snvme_drive_may_wait(path->client);
 	spin_lock_irq(&path->lock);
-	if (status == NVME_SC_HOST_PATH_ERROR)
-		path->unanswered = true;
 	if (relay->rq) {
 		list_del(&relay->entry);
+		/* of this join: those of a loss were failed by that */
+		if (status == NVME_SC_HOST_PATH_ERROR)
+			path->unanswered = true;
 		if (!status && !relay->write && relay->len)
 			snvme_rq_copy(relay->rq, reply->data, relay->len, true);
 		snvme_relay_complete(relay->rq, status, result);
