@@ -246,6 +246,8 @@ static bool link_within(const struct link_aperture *aperture, u64 addr,
  * link_apertures_write() - what is open to the other side, as it is told
  * @link: the link; its window_lock is held
  * @to: WIRE_APERTURES of them
+ *
+ * Context: process.
  */
 void link_apertures_write(struct smartio_link *link, struct wire_aperture *to)
 {
