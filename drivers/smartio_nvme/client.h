@@ -68,6 +68,7 @@ struct snvme_config {
 	unsigned int bounce_bytes;
 	unsigned int sgl_threshold;
 	int dev_loss_tmo;
+	bool path_iostats;
 };
 
 void snvme_config_get(struct snvme_config *config);

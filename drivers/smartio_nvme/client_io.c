@@ -255,6 +255,12 @@ static int snvme_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 	if (WARN_ON_ONCE(index >= path->max_queues))
 		return -EINVAL;
 	hctx->driver_data = &path->queues[index];
+	/*
+	 * nvme-core counts for the disk itself, and blk-mq would do so a
+	 * second time for this queue. Only while nobody else has it.
+	 */
+	if (!path->config.path_iostats && !blk_queue_registered(hctx->queue))
+		hctx->queue->limits.features &= ~BLK_FEAT_IO_STAT;
 	return 0;
 }
 

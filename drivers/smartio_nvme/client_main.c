@@ -53,6 +53,11 @@ module_param(dev_loss_tmo, int, 0644);
 MODULE_PARM_DESC(dev_loss_tmo,
 		 "seconds after which I/O of a lost path fails; -1: never (fast_io_fail_tmo in sysfs)");
 
+static bool path_iostats;
+module_param(path_iostats, bool, 0644);
+MODULE_PARM_DESC(path_iostats,
+		 "count I/O for each path's hidden disk (nvmeXcYnZ), too, from when it appears; for the disk it always is");
+
 static const char * const dma_modes[] = {
 	[SNVME_DMA_MAP] = "iommu",
 	[SNVME_DMA_BOUNCE] = "bounce",
@@ -83,6 +88,7 @@ void snvme_config_get(struct snvme_config *config)
 		.bounce_bytes = clamp(bounce_kib, 4U, 65536U) * SZ_1K,
 		.sgl_threshold = READ_ONCE(sgl_threshold),
 		.dev_loss_tmo = max(READ_ONCE(dev_loss_tmo), -1),
+		.path_iostats = READ_ONCE(path_iostats),
 	};
 }
 
