@@ -500,7 +500,16 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 				     const struct snvme_limits *limits);
 void snvme_path_discard(struct snvme_path *path);
 void snvme_path_event(struct snvme_path *path, u32 result);
-void snvme_path_pin(struct snvme_path *path, struct nvme_ns *ns);
+void snvme_path_pin(struct snvme_path *path);
+
+/* Whether somebody has claimed the disk of a namespace. */
+static inline bool snvme_ns_claimed(const struct nvme_ns *ns)
+{
+	const struct gendisk *disk = ns->head->disk;
+
+	return disk && READ_ONCE(disk->part0->bd_holder);
+}
+
 void snvme_paths_wait(void);
 void snvme_host_init(void);
 

@@ -172,13 +172,6 @@ void snvme_path_event(struct snvme_path *path, u32 result)
  * manager, swap) takes one, and it goes soon after the last such user. See
  * docs/decisions.md.
  */
-static bool snvme_ns_claimed(struct nvme_ns *ns)
-{
-	struct gendisk *disk = ns->head->disk;
-
-	return disk && READ_ONCE(disk->part0->bd_holder);
-}
-
 static bool snvme_path_in_use(struct snvme_path *path)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
@@ -213,15 +206,15 @@ static void snvme_pin_work(struct work_struct *work)
 }
 
 /**
- * snvme_path_pin() - I/O goes to a path that has no reference on this module
+ * snvme_path_pin() - I/O goes to a claimed disk over a path that has no
+ * reference on this module
  * @path: the path
- * @ns: to which of its namespaces
  *
  * Context: any.
  */
-void snvme_path_pin(struct snvme_path *path, struct nvme_ns *ns)
+void snvme_path_pin(struct snvme_path *path)
 {
-	if (!snvme_ns_claimed(ns) || test_and_set_bit(0, &path->pinned))
+	if (test_and_set_bit(0, &path->pinned))
 		return;
 	if (try_module_get(THIS_MODULE))
 		schedule_delayed_work(&path->pin_work,

@@ -103,22 +103,15 @@ static u64 snvme_list_addr(struct snvme_queue *q, struct request *rq)
 	return q->list_addr + (u64)rq->tag * q->list_slot;
 }
 
-/* @len bytes at @addr, a device address. */
-static void snvme_set_one(struct snvme_queue *q, struct request *rq, u64 addr,
-			  u32 len)
+/* For snvme_set_one(): more than the @first bytes to the end of a page. */
+static void snvme_set_more(struct snvme_queue *q, struct request *rq, u64 addr,
+			   u32 len, unsigned int first)
 {
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
 	struct snvme_path *path = q->path;
 	struct nvme_command *cmd = &iod->cmd;
-	unsigned int first = NVME_CTRL_PAGE_SIZE -
-			     (addr & (NVME_CTRL_PAGE_SIZE - 1));
 	unsigned int n = 0;
 
-	cmd->common.flags &= ~NVME_CMD_SGL_ALL;
-	cmd->common.dptr.prp1 = cpu_to_le64(addr);
-	cmd->common.dptr.prp2 = 0;
-	if (len <= first)
-		goto out;
 	if (len <= first + NVME_CTRL_PAGE_SIZE) {
 		cmd->common.dptr.prp2 = cpu_to_le64(addr + first);
 		goto out;
@@ -140,6 +133,24 @@ static void snvme_set_one(struct snvme_queue *q, struct request *rq, u64 addr,
 	snvme_count(path, SNVME_STAT_LISTS, 1);
 out:
 	trace_snvme_map(q, rq, iod, false, n);
+}
+
+/* @len bytes at @addr, a device address. */
+static inline void snvme_set_one(struct snvme_queue *q, struct request *rq,
+				 u64 addr, u32 len)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	struct nvme_command *cmd = &iod->cmd;
+	unsigned int first = NVME_CTRL_PAGE_SIZE -
+			     (addr & (NVME_CTRL_PAGE_SIZE - 1));
+
+	cmd->common.flags &= ~NVME_CMD_SGL_ALL;
+	cmd->common.dptr.prp1 = cpu_to_le64(addr);
+	cmd->common.dptr.prp2 = 0;
+	if (len > first)
+		snvme_set_more(q, rq, addr, len, first);
+	else
+		trace_snvme_map(q, rq, iod, false, 0);
 }
 
 /*
@@ -182,7 +193,9 @@ static void snvme_set_scattered(struct snvme_queue *q, struct request *rq)
 
 /* ---- the mapping ---- */
 
-static blk_status_t snvme_map_bounce(struct snvme_queue *q, struct request *rq)
+/* Out of line, as for several runs: most requests are one, and mapped. */
+static noinline blk_status_t snvme_map_bounce(struct snvme_queue *q,
+					      struct request *rq)
 {
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
 	struct snvme_path *path = q->path;
@@ -220,7 +233,8 @@ static blk_status_t snvme_map_one(struct snvme_queue *q, struct request *rq)
 	return BLK_STS_OK;
 }
 
-static blk_status_t snvme_map_sg(struct snvme_queue *q, struct request *rq)
+static noinline blk_status_t snvme_map_sg(struct snvme_queue *q,
+					  struct request *rq)
 {
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
 	u64 addr;

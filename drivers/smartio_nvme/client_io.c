@@ -22,14 +22,17 @@ size_t snvme_io_cmd_size(struct snvme_path *path)
 	return struct_size(iod, sg, path->max_bytes / NVME_CTRL_PAGE_SIZE + 1);
 }
 
-static blk_status_t snvme_prepare(struct snvme_queue *q, struct request *rq)
+/* Inlined where it is used, as the others here that each I/O passes. */
+static __always_inline blk_status_t snvme_prepare(struct snvme_queue *q,
+						  struct request *rq)
 {
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	struct nvme_ns *ns = rq->q->queuedata;
 	blk_status_t ret;
 
 	iod->aborted = false;
 	iod->relayed = false;
-	ret = nvme_setup_cmd(rq->q->queuedata, rq);
+	ret = nvme_setup_cmd(ns, rq);
 	if (ret)
 		return ret;
 	ret = blk_integrity_rq(rq) ? BLK_STS_NOTSUPP : snvme_map(q, rq);
@@ -37,8 +40,8 @@ static blk_status_t snvme_prepare(struct snvme_queue *q, struct request *rq)
 		nvme_cleanup_cmd(rq);
 		return ret;
 	}
-	if (unlikely(!test_bit(0, &q->path->pinned)))
-		snvme_path_pin(q->path, rq->q->queuedata);
+	if (!test_bit(0, &q->path->pinned) && snvme_ns_claimed(ns))
+		snvme_path_pin(q->path);
 	nvme_start_request(rq);
 	return BLK_STS_OK;
 }
@@ -47,7 +50,7 @@ static blk_status_t snvme_prepare(struct snvme_queue *q, struct request *rq)
  * Reservations are the manager's to execute, and this host may not be allowed
  * to do all: such requests are dealt with by themselves.
  */
-static bool snvme_is_special(struct snvme_path *path, struct request *rq)
+static __always_inline bool snvme_is_special(struct snvme_path *path, struct request *rq)
 {
 	return unlikely(rcu_access_pointer(path->access)) ||
 	       (blk_rq_is_passthrough(rq) &&

@@ -24,7 +24,8 @@
  * __iowrite64_copy() sees to it; that of x86 is a loop of five times as many
  * instructions as this.
  */
-static void snvme_sq_copy(void __iomem *to, const struct nvme_command *cmd)
+static __always_inline void snvme_sq_copy(void __iomem *to,
+					  const struct nvme_command *cmd)
 {
 	const u64 *from = (const u64 *)cmd;
 	u64 __iomem *at = to;
@@ -44,8 +45,8 @@ static void snvme_sq_copy(void __iomem *to, const struct nvme_command *cmd)
 	__raw_writeq(from[7], at + 7);
 }
 
-static void snvme_sq_write(struct snvme_queue *q,
-			   const struct nvme_command *cmd)
+static __always_inline void snvme_sq_write(struct snvme_queue *q,
+					   const struct nvme_command *cmd)
 {
 	size_t at = (size_t)q->sq_tail * sizeof(*cmd);
 
