@@ -131,7 +131,8 @@ struct snvme_limits {
  * @entries: of SQ and CQ
  * @polled: no interrupt: blk-mq polls
  * @timed: no interrupt left: a timer polls
- * @sq_lock: protects the SQ: @live, @sq_tail, @sq_rung, @submitted
+ * @sq_lock: protects the SQ: @live, @sq_tail, @sq_rung, @submitted. No
+ *	interrupt takes it
  * @live: commands may be sent
  * @sq_tail: next entry to write
  * @sq_rung: what the controller was told
@@ -162,6 +163,7 @@ struct snvme_limits {
  * @irq: interrupt
  * @irq_name: its name
  * @timer: see @timed
+ * @armed: bit 0: @timer is started, or about to be
  */
 struct snvme_queue {
 	struct snvme_path *path;
@@ -204,6 +206,7 @@ struct snvme_queue {
 	struct smartio_irq irq;
 	char irq_name[32];
 	struct hrtimer timer;
+	unsigned long armed;
 };
 
 /**

@@ -64,10 +64,10 @@ static __always_inline void snvme_sq_write(struct snvme_queue *q,
  * by this CPU's own fence, and another CPU may ring for them: so they are
  * fenced before the lock is let go, whoever rings.
  */
-static void snvme_sq_flush(struct snvme_queue *q)
+static __always_inline void snvme_sq_flush(struct snvme_queue *q)
 {
 	wmb();	/* commands and lists before the doorbell */
-	if (q->timed && !hrtimer_is_queued(&q->timer))
+	if (q->timed && !test_and_set_bit(0, &q->armed))
 		hrtimer_start(&q->timer, ns_to_ktime(SNVME_TIMED_NS),
 			      HRTIMER_MODE_REL);
 }
@@ -87,14 +87,12 @@ static void snvme_sq_ring(struct snvme_queue *q)
  * If the queue is not live the command isn't sent: its request counts as held
  * then, and ends as the other held ones do.
  *
- * Context: any.
+ * Context: of queue_rq: no interrupt.
  */
 void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
 			bool last)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->sq_lock, flags);
+	spin_lock(&q->sq_lock);
 	trace_snvme_submit(q, cmd, q->live);
 	if (q->live) {
 		snvme_sq_write(q, cmd);
@@ -102,7 +100,7 @@ void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
 		if (last)
 			snvme_sq_ring(q);
 	}
-	spin_unlock_irqrestore(&q->sq_lock, flags);
+	spin_unlock(&q->sq_lock);
 }
 
 /**
@@ -110,16 +108,15 @@ void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
  * @q: the queue
  * @list: the requests; empty then
  *
- * Context: any.
+ * Context: of queue_rq: no interrupt.
  */
 void snvme_queue_submit_list(struct snvme_queue *q, struct rq_list *list)
 {
-	unsigned long flags;
 	struct request *rq;
 
 	if (rq_list_empty(list))
 		return;
-	spin_lock_irqsave(&q->sq_lock, flags);
+	spin_lock(&q->sq_lock);
 	while ((rq = rq_list_pop(list))) {
 		trace_snvme_submit(q, nvme_req(rq)->cmd, q->live);
 		if (q->live)
@@ -129,23 +126,21 @@ void snvme_queue_submit_list(struct snvme_queue *q, struct rq_list *list)
 		snvme_sq_flush(q);
 		snvme_sq_ring(q);
 	}
-	spin_unlock_irqrestore(&q->sq_lock, flags);
+	spin_unlock(&q->sq_lock);
 }
 
 /**
  * snvme_queue_ring() - tell the controller of commands it wasn't told of
  * @q: the queue
  *
- * Context: any.
+ * Context: of queue_rq: no interrupt.
  */
 void snvme_queue_ring(struct snvme_queue *q)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->sq_lock, flags);
+	spin_lock(&q->sq_lock);
 	if (q->live && q->sq_rung != q->sq_tail)
 		snvme_sq_ring(q);
-	spin_unlock_irqrestore(&q->sq_lock, flags);
+	spin_unlock(&q->sq_lock);
 }
 
 /* ---- completion ---- */
@@ -212,6 +207,20 @@ static unsigned int snvme_cq_reap(struct snvme_queue *q,
 	return found;
 }
 
+/* Under cq_lock. */
+static unsigned int snvme_cq_take(struct snvme_queue *q,
+				  struct io_comp_batch *iob)
+{
+	unsigned int found;
+
+	if (q->dead)
+		return 0;
+	found = snvme_cq_reap(q, iob, false);
+	if (found)
+		writel(q->cq_head, q->db_cq);
+	return found;
+}
+
 /**
  * snvme_queue_reap_now() - take what has come, and say so to the controller
  * @q: the queue
@@ -223,15 +232,11 @@ static unsigned int snvme_cq_reap(struct snvme_queue *q,
 unsigned int snvme_queue_reap_now(struct snvme_queue *q,
 				  struct io_comp_batch *iob)
 {
-	unsigned int found = 0;
+	unsigned int found;
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->cq_lock, flags);
-	if (!q->dead) {
-		found = snvme_cq_reap(q, iob, false);
-		if (found)
-			writel(q->cq_head, q->db_cq);
-	}
+	found = snvme_cq_take(q, iob);
 	spin_unlock_irqrestore(&q->cq_lock, flags);
 	return found;
 }
@@ -267,7 +272,9 @@ static irqreturn_t snvme_irq(int irq, void *context)
 	DEFINE_IO_COMP_BATCH(iob);
 	unsigned int found;
 
-	found = snvme_queue_reap_now(q, &iob);
+	spin_lock(&q->cq_lock);	/* interrupts are off */
+	found = snvme_cq_take(q, &iob);
+	spin_unlock(&q->cq_lock);
 	if (!rq_list_empty(&iob.req_list))
 		snvme_complete_batch(&iob);
 	/* Only this handler counts, and it runs on one CPU at a time. */
@@ -275,24 +282,30 @@ static irqreturn_t snvme_irq(int irq, void *context)
 	return found ? IRQ_HANDLED : IRQ_NONE;
 }
 
+static bool snvme_has_work(struct snvme_queue *q)
+{
+	return READ_ONCE(q->live) &&
+	       READ_ONCE(q->submitted) != READ_ONCE(q->completed);
+}
+
+/* Whoever sets @armed starts it: a submission, or the timer itself again. */
 static enum hrtimer_restart snvme_timer(struct hrtimer *timer)
 {
 	struct snvme_queue *q = container_of(timer, struct snvme_queue, timer);
 	DEFINE_IO_COMP_BATCH(iob);
-	unsigned long flags;
-	bool again;
 
 	snvme_queue_reap_now(q, &iob);
 	if (!rq_list_empty(&iob.req_list))
 		snvme_complete_batch(&iob);
-	/* Else the next submission starts it, or one has by now. */
-	spin_lock_irqsave(&q->sq_lock, flags);
-	again = q->live && q->submitted != READ_ONCE(q->completed) &&
-		!hrtimer_is_queued(timer);
-	if (again)
-		hrtimer_forward_now(timer, ns_to_ktime(SNVME_TIMED_NS));
-	spin_unlock_irqrestore(&q->sq_lock, flags);
-	return again ? HRTIMER_RESTART : HRTIMER_NORESTART;
+	if (!snvme_has_work(q)) {
+		clear_bit(0, &q->armed);
+		/* A submission that found it set is seen here. */
+		smp_mb__after_atomic();
+		if (!snvme_has_work(q) || test_and_set_bit(0, &q->armed))
+			return HRTIMER_NORESTART;
+	}
+	hrtimer_forward_now(timer, ns_to_ktime(SNVME_TIMED_NS));
+	return HRTIMER_RESTART;
 }
 
 /* ---- from session to session ---- */
@@ -305,9 +318,9 @@ static enum hrtimer_restart snvme_timer(struct hrtimer *timer)
  */
 void snvme_queue_start(struct snvme_queue *q)
 {
-	spin_lock_irq(&q->sq_lock);
+	spin_lock(&q->sq_lock);
 	WRITE_ONCE(q->live, true);
-	spin_unlock_irq(&q->sq_lock);
+	spin_unlock(&q->sq_lock);
 }
 
 /**
@@ -321,26 +334,27 @@ void snvme_queue_start(struct snvme_queue *q)
  */
 void snvme_queue_stop(struct snvme_queue *q)
 {
-	spin_lock_irq(&q->sq_lock);
+	spin_lock(&q->sq_lock);
 	WRITE_ONCE(q->live, false);
-	spin_unlock_irq(&q->sq_lock);
+	spin_unlock(&q->sq_lock);
 	spin_lock_irq(&q->cq_lock);
 	if (!q->dead && q->path->ctrl.tagset)
 		snvme_cq_reap(q, NULL, false);
 	q->dead = true;
 	spin_unlock_irq(&q->cq_lock);
 	hrtimer_cancel(&q->timer);
+	clear_bit(0, &q->armed);
 }
 
 /* Only while the controller doesn't know the queue. */
 static void snvme_queue_reset(struct snvme_queue *q)
 {
-	spin_lock_irq(&q->sq_lock);
+	spin_lock(&q->sq_lock);
 	q->sq_tail = 0;
 	q->sq_rung = 0;
 	/* What the timer compares; held requests are over. */
 	q->submitted = q->completed;
-	spin_unlock_irq(&q->sq_lock);
+	spin_unlock(&q->sq_lock);
 	spin_lock_irq(&q->cq_lock);
 	memset(q->cq, 0, q->entries * sizeof(*q->cq));
 	q->cq_head = 0;

@@ -52,6 +52,11 @@ load_links() {
 		done
 		modprobe ntb_hw_amd; modprobe ntb_smartio "$@"' ${link_options[@]+"${link_options[@]}"}
 }
+links_only() {
+	local host
+	at_once load_links "${all[@]}"
+	for host in "${all[@]}"; do until_true 30 "all links of $host" links_up "$host"; done
+}
 links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
 
 # lend [NAME=VALUE…]: with these parameters of the manager.
@@ -105,11 +110,9 @@ kill_load() { sh_on "$1" 'touch /run/fence.stop; if [ -e /run/load.pid ] && [ ! 
 
 # share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): anew.
 share_up() {
-	local host
 	settle
 	if [ $# -gt 0 ] || ! on lender test -e "/sys/class/smartio_lent/$drive_pci"; then share_down; fi
-	at_once load_links "${all[@]}"
-	for host in "${all[@]}"; do until_true 30 "all links of $host" links_up "$host"; done
+	links_only
 	on lender test -e "/sys/class/smartio_lent/$drive_pci" || lend
 	client_parameters=("$@")
 	attach_one() { attach "$1" "${client_parameters[@]}"; }
