@@ -167,6 +167,7 @@ json faults_json(Faults& faults) {
     parked.push_back({{"id", one.id},
                       {"what", one.completion ? "completion" : "command"},
                       {"timed", one.timed},
+                      {"released", one.released},
                       {"queue", one.queue},
                       {"cid", one.cid},
                       {"opcode", one.opcode},

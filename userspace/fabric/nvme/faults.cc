@@ -75,7 +75,9 @@ std::vector<Faults::Parked> Faults::parked() const {
 bool Faults::release(ParkedId id) {
   {
     const std::lock_guard lock(mutex_);
-    if (!parked_.contains(id)) return false;
+    const auto it = parked_.find(id);
+    if (it == parked_.end()) return false;
+    it->second.released = true;
     released_.push_back(id);
     any_released_ = true;
   }
@@ -87,7 +89,10 @@ std::size_t Faults::release_all() {
   std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [id, parked] : parked_) released_.push_back(id);
+    for (auto& [id, parked] : parked_) {
+      parked.released = true;
+      released_.push_back(id);
+    }
     count = parked_.size();
     any_released_ = count != 0 || any_released_;
   }

@@ -67,6 +67,7 @@ class Faults {
     ParkedId id = 0;
     bool completion = false;  ///< executed already; only its completion waits
     bool timed = false;       ///< delayed, not held: goes on by itself
+    bool released = false;    ///< goes on as soon as the worker comes to it
     std::uint16_t queue = 0;
     std::uint16_t cid = 0;
     std::uint8_t opcode = 0;

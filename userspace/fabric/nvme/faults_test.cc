@@ -116,6 +116,8 @@ TEST_F(FaultsTest, HoldsCommandsAndReleasesThemInAnyOrder) {
   EXPECT_EQ(parked[0].nsid, 1U);
   EXPECT_FALSE(parked[0].completion);
   EXPECT_TRUE(faults.release(parked[1].id));
+  EXPECT_TRUE(faults.parked()[1].released) << "until the worker has come to it";
+  EXPECT_FALSE(faults.parked()[0].released);
   EXPECT_THAT(completions(), ElementsAre(std::pair(second, 0U)));
   EXPECT_FALSE(faults.release(parked[1].id)) << "gone";
   EXPECT_EQ(faults.release_all(), 1U);
