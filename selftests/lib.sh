@@ -113,7 +113,7 @@ finish() {
 	clean_up
 	case $status,${failed:-0},${skipped:-0} in
 	0,* | *,1,* | 4,*,1) ;;
-	*) printf 'FAIL %s: a command that had to succeed ended with status %s\n' "$test_name" $status
+	*) printf 'FAIL %s: a command that had to succeed ended with status %s: %s\n' "$test_name" $status "${failed_at:-}"
 		status=1 ;;
 	esac
 	exit $status
@@ -122,6 +122,9 @@ finish() {
 begin() {
 	local host
 	trap finish EXIT
+	# the command, and the lines from where it is to the test's own
+	set -E
+	trap 'failed_at="$BASH_COMMAND (line $LINENO${BASH_LINENO[*]:+ of ${FUNCNAME[*]}, called from lines ${BASH_LINENO[*]}})"' ERR
 	for host in $(hosts); do sh_on "$host" 'echo "<6>$1" > /dev/kmsg' "$marker"; done
 }
 begin
