@@ -260,9 +260,10 @@ static int snvme_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 	hctx->driver_data = &path->queues[index];
 	/*
 	 * nvme-core counts for the disk itself, and blk-mq would do so a
-	 * second time for this queue. Only while nobody else has it.
+	 * second time for this queue. Only as it is made: nobody else has it.
 	 */
-	if (!path->config.path_iostats && !blk_queue_registered(hctx->queue))
+	if (!path->config.path_iostats && blk_queue_io_stat(hctx->queue) &&
+	    !blk_queue_registered(hctx->queue))
 		hctx->queue->limits.features &= ~BLK_FEAT_IO_STAT;
 	return 0;
 }
