@@ -199,7 +199,7 @@ slow() {
 }
 delayed() {
 	local n=$1; shift
-	fabric drive "$drive" faults | jq -e --argjson n "$n" '[.parked[] | select(.queue | tostring | IN($ARGS.positional[]))] | length >= $n' --args "$@"
+	fabric drive "$drive" faults | jq -e --argjson n "$n" '[.parked[] | select((.released | not) and (.queue | tostring | IN($ARGS.positional[])))] | length >= $n' --args "$@"
 }
 in_flight() {
 	sh_on "$1" 'awk -v n="$1" -F "[ =]" "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); sum += v[\"submitted\"] - v[\"completed\"] } END { exit sum < n }" \
