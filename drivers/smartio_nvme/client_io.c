@@ -50,7 +50,8 @@ static __always_inline blk_status_t snvme_prepare(struct snvme_queue *q,
  * Reservations are the manager's to execute, and this host may not be allowed
  * to do all: such requests are dealt with by themselves.
  */
-static __always_inline bool snvme_is_special(struct snvme_path *path, struct request *rq)
+static __always_inline bool snvme_is_special(struct snvme_path *path,
+					     struct request *rq)
 {
 	return unlikely(rcu_access_pointer(path->access)) ||
 	       (blk_rq_is_passthrough(rq) &&
