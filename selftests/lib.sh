@@ -1,36 +1,68 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # What every test of a running cluster sources. A test is a small bash program that runs on the machine (inside the
-# tree), talks to the hosts with `on`, and ends by itself; lib.sh then looks at the kernel log of every host. It
-# prints what it expected and what it saw. Exit status: 0 passed, 4 skipped (as in kselftest), anything else failed.
+# tree), talks to the hosts with `on`, and ends by itself; lib.sh then judges what hosts and hardware say (judge, below).
+# It prints what it expected and what it saw. Exit status: 0 passed, 4 skipped (as in kselftest), anything else failed.
 #
 #   CLUSTER=NAME selftests/nvme/probe        against a cluster that is up
+#
+# selftests/harness/lib tests this file.
 set -euo pipefail
+shopt -s inherit_errexit
 exec < /dev/null      # `cluster exec` hands its input on, if there is any: only what a test gives it
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 test_name=$(basename "$(dirname "$0")")/$(basename "$0")
 marker="smartio-test $test_name $$"
-allowed_log=()      # HOST=REGEX of kernel messages that this test asks for
-# What the kernel says of any module that is not of its own build.
-provenance='loading out-of-tree module taints kernel|module verification failed'
+notes=$(mktemp -d)    # what subshells have to tell the test: booted, lost (see `on` and `begin`)
 
 say() { printf '# %s\n' "$*"; }
 fail() { printf 'FAIL %s: %s\n' "$test_name" "$*"; failed=1; exit 1; }
 skip() { printf 'SKIP %s: %s\n' "$test_name" "$*"; skipped=1; exit 4; }
 
-cluster() { "$top/scripts/cluster" "$@"; }
+# What a test does to the hardware announces what the hardware has to say of it: a host that ends or boots says so in its
+# log, and reaches nothing meanwhile, nor is it reached; no more crosses a cable that is out.
+cluster() {
+	case $1 in kill | reset | boot) host_ends "$2" ;; esac
+	"$top/scripts/cluster" "$@"
+}
+host_ends() {
+	local link
+	printf '%s\n' "$1" >> "$notes/booted"
+	printf '^%s\\.[a-z0-9]+ dma_\n' "$1" >> "$notes/announced"
+	for link in $(links_of "$1"); do link_drops "$link"; done
+}
+links_of() { jq -r --arg h "$1" '.hosts[] | select(.name == $h) | .devices[].link // empty' < "$notes/status"; }
+# link_drops LINK: this test makes accesses through LINK's windows reach nothing.
+link_drops() { printf '^%s dropped from_(primary|secondary)$\n' "$1" >> "$notes/announced"; }
 
 # A host with the debug kernel takes its time: all deadlines are so many times as far away.
 slower=1
 [ "${SMARTIO_KERNEL:-}" != debug ] || slower=5
 
-# on HOST COMMAND…: runs it there; its output, its exit status.
-on() { local host=$1; shift; cluster exec "$host" --timeout "$((${on_timeout:-240} * slower))" -- "$@"; }
+# on HOST COMMAND…: runs it there; its output, its exit status. A host that does not answer fails the test, whoever looks
+# at the status; but for until_true and expect_fail, which do.
+on() {
+	local host=$1 status=0 words; shift
+	words=$*
+	cluster exec "$host" --timeout "${within:-$((${on_timeout:-240} * slower))}" -- "$@" || status=$?
+	case $status in 124 | 125) [ -n "${within:-}${unjudged:-}" ] || printf '%s gave no answer (status %s): %s\n' "$host" $status "${words:0:80}" >> "$notes/lost" ;; esac
+	return $status
+}
 # sh_on HOST 'shell text' [ARGS…]: the same for a piece of shell.
 sh_on() { local host=$1 text=$2; shift 2; on "$host" bash -euo pipefail -c "$text" bash "$@"; }
 # fabric WORDS…: the control socket; prints JSON, fails when the answer is not ok.
-fabric() { cluster fabric "$@"; }
+fabric() {
+	local link
+	case "$1 ${3:-} ${4:-}" in
+	'link down '* | 'link silent '* | 'link flap '*) link_drops "$2" ;;
+	'drive remove '*) printf '\\.%s dma_\n' "$2" >> "$notes/announced" ;;
+	'device '*' remove')
+		printf '^%s\\.%s dma_\n' "$2" "$3" >> "$notes/announced"
+		for link in $(links_of "$2"); do link_drops "$link"; done ;;
+	esac
+	cluster fabric "$@"
+}
 
 # expect WHAT EXPECTED SEEN
 expect() {
@@ -41,90 +73,200 @@ expect() {
 expect_match() {
 	[[ $3 =~ $2 ]] || fail "$1: expected to match '$2', saw '$3'"
 }
-# expect_fail WHAT COMMAND…: it must end with a status other than 0.
+# expect_fail WHAT STATUS REGEX COMMAND…: it ends with just this status, and its output, errors too, matches.
 expect_fail() {
-	local what=$1; shift
-	if "$@"; then fail "$what: expected it to fail, it succeeded"; fi
+	local what=$1 expected=$2 regex=$3 status=0 out; shift 3
+	out=$(unjudged=1 "$@" 2>&1) || status=$?
+	[ "$status" = "$expected" ] || fail "$what: expected to fail with status $expected, saw $status: $out"
+	[[ $out =~ $regex ]] || fail "$what: expected it to say '$regex', saw '$out'"
+	say "$what: fails with status $status"
 }
-# until_true SECONDS WHAT COMMAND…: polls until COMMAND succeeds; fails at the deadline, naming WHAT.
+# until_true SECONDS WHAT COMMAND…: polls until COMMAND succeeds; fails at the deadline, which also ends a command on a
+# host that takes longer, naming WHAT. A command that can't be run at all fails at once.
 until_true() {
-	local deadline=$((SECONDS + $1 * slower)) what=$2; shift 2
-	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt "$deadline" ] || fail "waited in vain for: $what"
+	local deadline=$((SECONDS + $1 * slower)) what=$2 status left; shift 2
+	while :; do
+		left=$((deadline - SECONDS)) status=0
+		within=$((left > 0 ? left : 1)) "$@" > "$notes/polled" 2>&1 || status=$?
+		case $status in 0) return ;; 126 | 127) fail "$what: can't run '$*': $(tail -1 "$notes/polled")" ;; esac
+		[ $SECONDS -lt "$deadline" ] || fail "waited in vain for: $what (status $status: $(tail -1 "$notes/polled"))"
 		sleep 0.1
 	done
 }
 
-# What a kernel says of an emulated CPU that had to wait for the machine's own.
-slowness='hrtimer: interrupt took [0-9]+ ns|hpet: Lost [0-9]+ RTC interrupts'
+# ---- what hosts and hardware may say ----
 
-# log_may HOST REGEX: this test provokes such kernel messages (level warning or worse) on HOST.
-log_may() { allowed_log+=("$1=$2"); }
+allowed_log=() log_matched=()        # HOST=REGEX of kernel messages that this test asks for; how often each matched
+allowed_fabric=() fabric_matched=()  # REGEX of evidence (docs/fabric.md) and of lines of fabric.log
+# What the kernel says of any module that is not of its own build, and of an emulated CPU that was starved of the machine's.
+always_allowed='loading out-of-tree module taints kernel|module verification failed|hrtimer: interrupt took [0-9]+ ns|hpet: Lost [0-9]+ RTC interrupts'
+# What the stock kernel, and the debug kernel, say of any machine such as these when they boot.
+of_a_boot='mtrr: your CPUs had inconsistent|ACPI: IRQ 4 override to edge|amd_pstate: the _CPC object is not present|tsc: Unable to calibrate against PIT|APIC calibration not consistent with PM-Timer|Kernel compiled without mitigations|\] (Lock dependency validator: |\.\.\. (MAX_LOCK|CLASSHASH|CHAINHASH)| (memory used|per task-struct memory))'
 
-# boots HOST: this test boots HOST anew; what the stock kernel then says of any machine such as these.
-boots() {
-	log_may "$1" 'mtrr: your CPUs had inconsistent'
-	log_may "$1" 'ACPI: IRQ 4 override to edge'
-	log_may "$1" 'amd_pstate: the _CPC object is not present'
-	log_may "$1" 'tsc: Unable to calibrate against PIT'
-	log_may "$1" 'APIC calibration not consistent with PM-Timer'
-	# the debug kernel, of itself
-	log_may "$1" 'Kernel compiled without mitigations'
-	log_may "$1" '\] (Lock dependency validator: |\.\.\. (MAX_LOCK|CLASSHASH|CHAINHASH)| (memory used|per task-struct memory))'
+# No allowance is so wide that it matches one of these.
+canaries=('WARNING: CPU: 0 PID: 1 at kernel/none.c:1 none+0x0/0x1' 'BUG: unable to handle page fault for address: 0'
+	'BUG: KASAN: slab-use-after-free in none+0x0/0x1' 'INFO: task none:1 blocked for more than 60 seconds.'
+	'rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:' 'watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [none:1]'
+	'DMAR: [DMA Write NO_PASID] Request device [ff:1f.7] fault addr 0xdeadb000 [fault reason 0x05] none'
+	'I/O error, dev vda, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0' 'Buffer I/O error on dev vda, logical block 1'
+	'nvme nvme0: none of the messages: reset' 'ntb_hw_amd 0000:ff:1f.7: ntb9: none of the messages'
+	'dlm: none of the messages' 'workqueue: none of the messages')
+fabric_canaries=('none.ntb9 dma_writes_nowhere' 'none.drive9 dma_refused_by_qemu' 'cable99 dropped from_primary' 'warning none: none of the messages')
+# narrow REGEX LINE…
+narrow() {
+	local regex=$1 line; shift
+	for line in "$@"; do [[ ! $line =~ $regex ]] || fail "the allowance '$regex' is too wide: it allows '$line'"; done
 }
+# log_may HOST REGEX: this test provokes such kernel messages (level warning or worse) on HOST.
+log_may() { narrow "$2" "${canaries[@]}"; allowed_log+=("$1=$2"); log_matched+=(0); }
+# fabric_may REGEX: it provokes accesses that reach nothing: lines such as "lender.ntb0 dma_writes_nowhere", "cable0
+# dropped from_primary", or warnings in fabric.log.
+fabric_may() { narrow "$1" "${fabric_canaries[@]}"; allowed_fabric+=("$1"); fabric_matched+=(0); }
+booted() { grep -qsx "$1" "$notes/booted"; }
 
-hosts() { cluster status -o json | jq -r '.hosts[] | select(.state == "running") | .name'; }
+# The hosts of the topology, whatever became of them.
+hosts() { printf '%s\n' "${all_hosts[@]}"; }
+# state_of HOST: as $notes/status has it.
+state_of() { jq -r --arg h "$1" '.hosts[] | select(.name == $h) | .state' < "$notes/status"; }
 
-# Kernel messages of level warning and worse on HOST since the test began. A host that was booted anew in between
-# has no marker in its log: then the whole log counts, its boot included.
-log_since() {
-	sh_on "$1" 'dmesg -r | awk -v m="$1" "index(\$0, m) { delete l; n = 0 } /^<[0-4]>/ { l[n++] = \$0 } END { for (i = 0; i < n; i++) print l[i] }"' \
+# host_report HOST: its boot, its kernel's taint, and its messages of level warning and worse since the test began. The
+# first test of a boot judges the boot, too.
+host_report() {
+	sh_on "$1" 'echo "boot $(cat /proc/sys/kernel/random/boot_id)"; echo "taint $(cat /proc/sys/kernel/tainted)"
+		dmesg -r | awk -v m="$1" "index(\$0, m) { delete l; n = 0 } /^<[0-4]>/ { l[n++] = \$0 } END { for (i = 0; i < n; i++) print l[i]; print \"end\" }"' \
 		"$marker"
 }
+# Of a host that was booted, or is gone: what its console says of this test's time, which has all warnings.
+console_report() { tail -c +$((${console_size[$1]} + 1)) "$folder/$1.console.log" | grep -aoE '\[ *[0-9]+\.[0-9]{6}\] .*' || true; }
 
-check_logs() {
-	local host line entry ok bad=0
-	for host in $(hosts); do
-		while IFS= read -r line; do
-			[ -n "$line" ] || continue
-			ok=0
-			[[ $line =~ $provenance || $line =~ $slowness ]] && ok=1
-			for entry in ${allowed_log[@]+"${allowed_log[@]}"}; do
-				[[ $host = "${entry%%=*}" && $line =~ ${entry#*=} ]] && ok=1
-			done
-			[ $ok = 1 ] || { printf 'kernel log of %s: %s\n' "$host" "$line"; bad=1; }
-		done < <(log_since "$host")
+# allowed_on HOST LINE
+allowed_on() {
+	local n ok=1
+	[[ $2 =~ $always_allowed ]] && ok=0
+	booted "$1" || [ -n "${boot_unjudged[$1]}" ] && [[ $2 =~ $of_a_boot ]] && ok=0
+	for n in "${!allowed_log[@]}"; do
+		if [[ $1 = "${allowed_log[n]%%=*}" && $2 =~ ${allowed_log[n]#*=} ]]; then ok=0 log_matched[n]=$((log_matched[n] + 1)); fi
 	done
+	return $ok
+}
+allowed_by_fabric() {
+	local n ok=1
+	[ -e "$notes/announced" ] && grep -qEf "$notes/announced" <<< "$1" && ok=0
+	for n in "${!allowed_fabric[@]}"; do
+		if [[ $1 =~ ${allowed_fabric[n]} ]]; then ok=0 fabric_matched[n]=$((fabric_matched[n] + 1)); fi
+	done
+	return $ok
+}
+
+complain() { printf '%s\n' "$*"; bad=1; }
+
+judge_host() {
+	local host=$1 line boot='' taint='' end='' state
+	state=$(state_of "$host")
+	if [ "$state" = running ]; then
+		unjudged=1 host_report "$host" > "$notes/report" || complain "the kernel log of $host can't be read"
+		while IFS= read -r line; do
+			case $line in
+			'boot '*) boot=${line#* } ;;
+			'taint '*) taint=${line#* } ;;
+			end) end=1 ;;
+			*) allowed_on "$host" "$line" || complain "kernel log of $host: $line" ;;
+			esac
+		done < "$notes/report"
+		[ -n "$end" ] || complain "the kernel log of $host: its end is missing"
+		booted "$host" || [ "$boot" = "${boot_of[$host]}" ] || complain "$host was booted, which this test did not ask for"
+		[ "$boot" = "${boot_of[$host]}" ] || taint_of[$host]=0
+		# 4096 and 8192: modules that are not the kernel's own, not signed. What a test before did is not this one's.
+		[ $((${taint:-0} & ~12288 & ~${taint_of[$host]})) = 0 ] || complain "the kernel of $host is tainted: $taint, was ${taint_of[$host]}"
+	else
+		complain "$host is $state at the end of the test"
+	fi
+	if booted "$host" || [ "$state" != running ]; then
+		while IFS= read -r line; do allowed_on "$host" "$line" || complain "console of $host: $line"; done < <(console_report "$host")
+	fi
+}
+
+judge_fabric() {
+	local name count before
+	fabric evidence > "$notes/evidence" || complain "the fabric gives no evidence"
+	while IFS=$'\t' read -r name count; do
+		before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$notes/evidence.before")
+		[ "$count" = "$before" ] || allowed_by_fabric "$name" || complain "fabric: $name: $((count - before)) more"
+	done < <(jq -r '.evidence | to_entries[] | [.key, .value] | @tsv' < "$notes/evidence")
+	# What the counts say is not said twice.
+	while IFS= read -r name; do
+		allowed_by_fabric "$name" || complain "fabric.log: $name"
+	done < <(tail -c +$((fabric_log_size + 1)) "$folder/fabric.log" | grep -aE ' (warning|error|critical) ' | grep -avE 'leads nowhere \(|refused a DMA write; further' || true)
+}
+
+# At the end of a test every host of the topology answers, has not booted but on purpose, and neither its kernel nor the
+# fabric tells of anything that the test did not ask for; and nothing failed unseen.
+judge() {
+	local host n bad=0 line
+	cluster status -o json > "$notes/status" || complain "the cluster tool does not say how the cluster is"
+	for host in "${all_hosts[@]}"; do judge_host "$host"; done
+	judge_fabric
+	while IFS= read -r line; do complain "unseen by the test: $line"; done < <(cat "$notes/lost" 2> /dev/null || true)
+	for n in "${!allowed_log[@]}"; do note_allowance "${log_matched[n]}" "${allowed_log[n]}"; done
+	for n in "${!allowed_fabric[@]}"; do note_allowance "${fabric_matched[n]}" "fabric=${allowed_fabric[n]}"; done
 	return $bad
 }
+# SMARTIO_ALLOWANCES=FILE: how often each allowance matched, for a report over many tests (scripts/check).
+note_allowance() { [ -z "${SMARTIO_ALLOWANCES:-}" ] || printf '%s\t%s\t%s\n' "$1" "$test_name" "$2" >> "$SMARTIO_ALLOWANCES"; }
 
 # A test's own: what it has to put away in the end, however it ended.
 clean_up() { :; }
 
 finish() {
 	local status=$?
-	trap - EXIT
-	if [ $status = 0 ] && ! check_logs; then
-		printf 'FAIL %s: kernel messages that the test did not ask for (expected none)\n' "$test_name"
-		failed=1 status=1
+	trap - EXIT ERR
+	set +eE
+	if [ $status != 4 ] && ! judge; then
+		[ $status != 0 ] || printf 'FAIL %s: messages, evidence or failures that the test did not ask for (expected none)\n' "$test_name"
+		[ $status != 0 ] || failed=1 status=1
 	fi
-	[ $status = 0 ] && printf 'PASS %s\n' "$test_name"
-	set +e
+	[ $status != 0 ] || printf 'PASS %s\n' "$test_name"
 	clean_up
 	case $status,${failed:-0},${skipped:-0} in
 	0,* | *,1,* | 4,*,1) ;;
 	*) printf 'FAIL %s: a command that had to succeed ended with status %s: %s\n' "$test_name" $status "${failed_at:-}"
 		status=1 ;;
 	esac
+	rm -rf "$notes"
 	exit $status
 }
 
+# Why a test, or a part of it that runs in a subshell, ends: the command, and the lines from where it is to the test's own.
+# Of a subshell nobody may look at the status ("$(…)" in an argument, `local x=$(…)`, a command in the background).
+command_failed() {
+	failed_at="$1 (line $2)"
+	[ "$BASH_SUBSHELL" = 0 ] || printf 'a command failed: %s\n' "$failed_at" >> "$notes/lost"
+}
+
 begin() {
-	local host
+	local host state line
 	trap finish EXIT
-	# the command, and the lines from where it is to the test's own
 	set -E
-	trap 'failed_at="$BASH_COMMAND (line $LINENO${BASH_LINENO[*]:+ of ${FUNCNAME[*]}, called from lines ${BASH_LINENO[*]}})"' ERR
-	for host in $(hosts); do sh_on "$host" 'echo "<6>$1" > /dev/kmsg' "$marker"; done
+	trap 'command_failed "$BASH_COMMAND" "$LINENO${BASH_LINENO[*]:+ of ${FUNCNAME[*]}, called from lines ${BASH_LINENO[*]}}"' ERR
+	cluster status -o json > "$notes/status" || fail "the cluster tool does not say how the cluster is"
+	mapfile -t all_hosts < <(jq -r '.hosts[].name' < "$notes/status")
+	[ ${#all_hosts[@]} -gt 0 ] || fail "the cluster ${CLUSTER:-default} is not up"
+	folder=$(jq -r .folder < "$notes/status")
+	declare -gA boot_of=() taint_of=() boot_unjudged=() console_size=()
+	for host in "${all_hosts[@]}"; do
+		state=$(state_of "$host")
+		console_size[$host]=$(wc -c < "$folder/$host.console.log")
+		if [ "$state" != running ]; then
+			say "$host is $state, by a test before: it is booted"
+			cluster boot "$host"
+		fi
+		line=$(sh_on "$host" 'read -r taint < /proc/sys/kernel/tainted; read -r boot < /proc/sys/kernel/random/boot_id
+			first=; [ "$(dmesg | grep -c "smartio-test ")" != 0 ] || first=yes
+			[ -n "$first" ] || echo "<6>$1" > /dev/kmsg
+			echo "$boot $taint $first"' "$marker")
+		read -r boot_of["$host"] taint_of["$host"] boot_unjudged["$host"] <<< "$line"
+	done
+	fabric evidence > "$notes/evidence.before"
+	fabric_log_size=$(wc -c < "$folder/fabric.log")
 }
 begin

@@ -6,7 +6,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 victim=${borrowers[-1]}
 survivors=(); for host in "${all[@]}"; do [ "$host" = "$victim" ] || survivors+=("$host"); done
 
-boots "$victim"
 losses_on lender
 fs_log
 fs_up

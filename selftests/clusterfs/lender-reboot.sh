@@ -6,7 +6,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # O2CB resets a host that can't write its heartbeat for so long (docs/cluster-filesystems.md): longer than a reboot here.
 [ "$fs" = gfs2 ] || configure_options=(-d 16)
-boots lender
 for host in "${borrowers[@]}"; do losses_on "$host"; done
 fs_log
 fs_up

@@ -29,7 +29,6 @@ intruder_tries() {
 		exit 1'
 }
 
-for host in "${borrowers[@]}"; do boots "$host"; done
 losses_on lender
 fs_log
 fs_up

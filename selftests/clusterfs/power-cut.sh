@@ -4,7 +4,7 @@
 # is there. Then all hosts lose theirs with it: the journals are replayed, and nothing is left to repair.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-for host in "${all[@]}"; do losses_on "$host"; boots "$host"; done
+for host in "${all[@]}"; do losses_on "$host"; done
 log_may lender 'nvme nvme[0-9]+: controller is down, CSTS 0x[0-9a-f]+: resetting'
 fs_log
 fs_up

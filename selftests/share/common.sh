@@ -13,6 +13,9 @@ ntbs_of_lender=$(sh_on lender 'grep -l 0x148b /sys/bus/pci/devices/*/device | cu
 
 # What a host says of a lost path: its link's, its client's, nvme-core's words, no others.
 losses_on() {
+	local link
+	# what it, or the drive, had under way when the windows were shut
+	for link in $(links_of "$1"); do link_drops "$link"; done
 	log_may "$1" 'ntb[0-9]+: link to [a-z0-9]+ is down: '
 	log_may "$1" 'nvme nvme[0-9]+: path lost \('
 	log_may "$1" 'block nvme[0-9]+n[0-9]+: no usable path - requeuing I/O'
@@ -27,7 +30,7 @@ losses_on() {
 failures_on() {
 	losses_on "$1"
 	log_may "$1" 'block nvme[0-9]+n[0-9]+: no available path - failing I/O'
-	log_may "$1" '(Buffer )?I/O error'
+	log_may "$1" 'Buffer I/O error on dev nvme[0-9]+n[0-9]+,|I/O error, dev nvme[0-9]+(c[0-9]+)?n[0-9]+, sector'
 	log_may "$1" '(nvme_log_error|blk_print_req_error): [0-9]+ callbacks suppressed'
 }
 

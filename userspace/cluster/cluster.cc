@@ -177,6 +177,13 @@ std::string Cluster::where_it_stopped(const std::string& host, const ProcessId& 
   return text + fmt::format("\nthe end of its console ({}):\n{}", console.string(), console_end);
 }
 
+std::string Cluster::how_it_ended(const std::string& host) const {
+  const std::string end = last_lines(folder_.host_file(host, "console.log"), kLinesShown);
+  const auto panic = end.find("Kernel panic");
+  if (panic == std::string::npos) return "";
+  return fmt::format(", it ended with \"{}\"", end.substr(panic, end.find('\n', panic) - panic));
+}
+
 Result<void> Cluster::wait_agent(const std::string& host, const ProcessId& process,
                                  std::chrono::seconds patience) const {
   // A kernel that panicked won't come back in time: look at the console too, as far as this boot wrote it.
@@ -361,9 +368,14 @@ Result<void> Cluster::reset(const std::string& host, std::chrono::seconds patien
     const auto deadline = Deadline::in(10s);
     auto qmp = Qmp::open(folder_, host, deadline);
     if (!qmp) return std::unexpected(qmp.error());
+    // This reset starts the host again; one that its kernel asks for ends it (-no-reboot).
+    auto on_reset = [&](const char* action) { return qmp->call("set-action", deadline, {{"reboot", action}}); };
+    if (auto answer = on_reset("reset"); !answer) return std::unexpected(answer.error());
     if (auto answer = qmp->call("system_reset", deadline); !answer) return std::unexpected(answer.error());
     // Until then the agent of before may still answer.
-    return qmp->wait_event("RESET", deadline);
+    if (auto seen = qmp->wait_event("RESET", deadline); !seen) return seen;
+    if (auto answer = on_reset("shutdown"); !answer) return std::unexpected(answer.error());
+    return {};
   }();
   if (!pressed) {
     if (interrupted() != 0) return pressed;
@@ -434,7 +446,7 @@ Result<GuestAgent> Cluster::agent(const std::string& host) const {
   if (!all) return std::unexpected(all.error());
   const auto found = all->state.hosts.find(host);
   if (found == all->state.hosts.end() || !alive(found->second)) {
-    return fail(fmt::format("{} is not running: boot it", host));
+    return fail(fmt::format("{} is not running{}: boot it", host, how_it_ended(host)));
   }
   return GuestAgent(folder_, host, [process = found->second] { return alive(process); });
 }

@@ -84,6 +84,8 @@ class Cluster {
   Result<void> start_all(State& state, const topology::Topology& topology, const std::filesystem::path& file,
                          const UpOptions& options);
   Result<void> end_all(const State& state) const;
+  /// Of a host whose process has ended: ", it ended with …" if its console says that its kernel panicked, else "".
+  std::string how_it_ended(const std::string& host) const;
   std::string where_it_stopped(const std::string& host, const ProcessId& process, std::size_t log_begin) const;
 
   Installation installation_;

@@ -141,6 +141,21 @@ TEST_F(ClusterTest, AHostIsKilledAndBooted) {
   EXPECT_NE(state().hosts.at("a"), before);
 }
 
+TEST_F(ClusterTest, AHostThatPanickedIsNamedSo) {
+  program("fake-qemu-system-x86_64",
+          "#!/bin/sh\nshift 2\necho fine > $1.console.log\nwhile ! [ -e panic ]; do sleep 0.01; done\n"
+          "echo '---[ end Kernel panic - not syncing: Fatal exception ]---' >> $1.console.log\n");
+  const auto a = agent_for("a");
+  const auto b = agent_for("b");
+  Cluster one = cluster();
+  ASSERT_TRUE(one.up(options()));
+  const ProcessId running = state().hosts.at("a");
+  ASSERT_TRUE(write_file(folder_.path() / "panic", ""));
+  ASSERT_TRUE(wait_gone(running, Deadline::in(10s)));
+  EXPECT_THAT(one.agent("a").error().message,
+              HasSubstr("a is not running, it ended with \"Kernel panic - not syncing: Fatal exception ]---\""));
+}
+
 TEST_F(ClusterTest, AHostWithoutAMonitorIsResetByBootingIt) {
   const auto a = agent_for("a");
   const auto b = agent_for("b");

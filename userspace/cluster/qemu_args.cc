@@ -32,9 +32,10 @@ std::string kernel_arguments(const topology::Topology& topology, const topology:
   for (const topology::Host& other : topology.hosts) {
     hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", other.name, address_of(topology, other.name));
   }
-  return fmt::format("{} intel_iommu={} smartio.host={} smartio.ip={}/24 smartio.hosts={}", options.kernel_arguments,
-                     host.iommu == topology::Iommu::intel ? "on" : "off", host.name, address_of(topology, host.name),
-                     hosts);
+  // An oops ends the host, and the console has all warnings: what a test judges of a host that is gone.
+  return fmt::format("{} oops=panic loglevel=5 intel_iommu={} smartio.host={} smartio.ip={}/24 smartio.hosts={}",
+                     options.kernel_arguments, host.iommu == topology::Iommu::intel ? "on" : "off", host.name,
+                     address_of(topology, host.name), hosts);
 }
 
 /// FNV-1a, 64 bits.
@@ -101,6 +102,8 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
   const std::string memory = topology::format_size(host.memory * options.memory_factor);
   arguments.add("qemu-system-x86_64", "-name", host.name, "-uuid", uuid_of(topology, host.name), "-nodefaults",
                 "-no-user-config", "-display", "none");
+  // A host that panics, or resets itself, ends: nobody takes it for one that is well. Cluster::reset() asks for more.
+  arguments.add("-no-reboot");
   arguments.add("-accel", options.accel, "-cpu", "max", "-smp", fmt::format("{}", host.cpus));
   if (!options.counter.empty()) {
     arguments.add("-plugin", fmt::format("{},socket={}.{}", options.counter, host.name, kCounterSocket));

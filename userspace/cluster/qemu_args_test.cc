@@ -55,6 +55,7 @@ TEST(QemuArguments, AHostsUuidIsItsOwnAndStays) {
 TEST(QemuArguments, OfTheLenderOfAPair) {
   const auto words = arguments(ours("pair"), 0);
   EXPECT_EQ(words[0], "qemu-system-x86_64");
+  EXPECT_THAT(words, Contains("-no-reboot"));
   EXPECT_THAT(values(words, "-machine"), ElementsAre("q35,memory-backend=memory"));
   EXPECT_THAT(values(words, "-object"),
               ElementsAre("memory-backend-memfd,id=memory,size=512M,share=on", "monitor-qmp,id=monitor,chardev=qmp"));
@@ -64,7 +65,7 @@ TEST(QemuArguments, OfTheLenderOfAPair) {
   EXPECT_THAT(values(words, "-kernel"), ElementsAre("/cache/guest/vmlinux"));
   EXPECT_THAT(values(words, "-initrd"), ElementsAre("initrd"));
   EXPECT_THAT(values(words, "-append"),
-              ElementsAre("console=ttyS0 intel_iommu=off smartio.host=lender smartio.ip=10.77.0.1/24 "
+              ElementsAre("console=ttyS0 oops=panic loglevel=5 intel_iommu=off smartio.host=lender smartio.ip=10.77.0.1/24 "
                           "smartio.hosts=lender:10.77.0.1,borrower:10.77.0.2"));
   EXPECT_THAT(values(words, "-blockdev"),
               ElementsAre("driver=file,node-name=root,filename=/cache/guest/root.img,read-only=on,locking=off"));

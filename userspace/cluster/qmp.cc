@@ -26,8 +26,9 @@ Result<json> Qmp::message(Deadline deadline) {
   return message;
 }
 
-Result<json> Qmp::call(std::string_view command, Deadline deadline) {
-  if (auto sent = stream_.send(json{{"execute", command}}.dump() + "\n", deadline); !sent) {
+Result<json> Qmp::call(std::string_view command, Deadline deadline, const json& arguments) {
+  const json request = {{"execute", command}, {"arguments", arguments}};
+  if (auto sent = stream_.send(request.dump() + "\n", deadline); !sent) {
     return std::unexpected(sent.error());
   }
   for (;;) {

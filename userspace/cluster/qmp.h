@@ -18,7 +18,8 @@ class Qmp {
   static Result<Qmp> open(const StateFolder& folder, std::string_view host, Deadline deadline);
 
   /// The "return" value of a command; events that come before it are dropped.
-  Result<nlohmann::json> call(std::string_view command, Deadline deadline);
+  Result<nlohmann::json> call(std::string_view command, Deadline deadline,
+                              const nlohmann::json& arguments = nlohmann::json::object());
   /// Waits for an event that comes after the last call.
   Result<void> wait_event(std::string_view event, Deadline deadline);
 

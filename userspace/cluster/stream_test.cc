@@ -114,14 +114,29 @@ class QmpTest : public ::testing::Test {
         for (char c = 0; c != '\n'; line += c) {
           if (::recv(client.get(), &c, 1, 0) != 1) return;
         }
+        asked_.push_back(line.substr(1));
       }
     });
   }
   ScratchFolder scratch_;
   StateFolder folder_{scratch_.path()};
   UniqueFd listener_ = listen_in(scratch_.path(), "a.qmp.sock");
+  std::vector<std::string> asked_;  // valid when server_ has ended
   std::jthread server_;
 };
+
+TEST_F(QmpTest, ArgumentsAreSent) {
+  serve({"{\"QMP\": {}}\n", "{\"return\": {}}\n", "{\"return\": {}}\n", ""});
+  {
+    auto qmp = Qmp::open(folder_, "a", Deadline::in(10s));
+    ASSERT_TRUE(qmp);
+    EXPECT_TRUE(qmp->call("set-action", Deadline::in(10s), {{"reboot", "reset"}}));
+  }
+  server_.join();
+  ASSERT_EQ(asked_.size(), 2U);
+  EXPECT_EQ(nlohmann::json::parse(asked_[1]),
+            nlohmann::json::parse(R"({"execute": "set-action", "arguments": {"reboot": "reset"}})"));
+}
 
 TEST_F(QmpTest, AnswersAreFoundBetweenEvents) {
   serve({"{\"QMP\": {}}\n", "{\"return\": {}}\n",

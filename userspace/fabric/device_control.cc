@@ -55,12 +55,6 @@ void add_commands(control::Commands& commands, std::vector<pci::Host*> all_hosts
                    return all;
                  });
                });
-  commands.add("device HOST NAME reset-counters", "zeroes a device's counters", [hosts](Words words) -> Result<json> {
-    return find(*hosts, words[1], words[2]).transform([](pci::Endpoint* endpoint) {
-      endpoint->counters().reset();
-      return json();
-    });
-  });
   commands.add("device HOST NAME remove|insert", "surprise removal: the slot reads as all ones; or puts it back",
                [hosts](Words words) -> Result<json> {
                  return find(*hosts, words[1], words[2]).transform([&](pci::Endpoint* endpoint) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "fabric/device_control.h"
+#include "fabric/evidence.h"
 #include "fabric/lan/lan_control.h"
 #include "fabric/ntb/ntb_control.h"
 #include "fabric/nvme/drive_control.h"
@@ -79,6 +80,8 @@ Result<void> Fabric::listen(const topology::Topology& topology) {
 void Fabric::add_commands(const topology::Topology& topology) {
   std::vector<pci::Host*> hosts;
   for (const auto& host : topology.hosts) hosts.push_back(hosts_.at(host.name).get());
+  std::vector<const ntb::Cable*> cables;
+  for (const auto& cable : cables_) cables.push_back(cable.get());
   std::vector<ntb::ControlledLink> links;
   for (std::size_t at = 0; at < cables_.size(); ++at)
     links.push_back(
@@ -89,6 +92,7 @@ void Fabric::add_commands(const topology::Topology& topology) {
     drives.push_back(
         {.name = drive.name, .drive = drives_[at].get(), .endpoint = hosts_.at(drive.host)->find(drive.name)});
   }
+  add_evidence(commands_, {hosts.begin(), hosts.end()}, {cables.begin(), cables.end()});
   fabric::add_commands(commands_, std::move(hosts));
   ntb::add_commands(commands_, std::move(links));
   nvme::add_commands(commands_, std::move(drives));

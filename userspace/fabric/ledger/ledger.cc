@@ -43,6 +43,7 @@ void LinkLedger::non_posted(Direction direction, pci::Traffic kind, std::uint64_
 
 void LinkLedger::dropped(Direction direction, std::uint64_t accesses) {
   dropped_[index(direction)].fetch_add(accesses, kRelaxed);
+  dropped_ever_[index(direction)].fetch_add(accesses, kRelaxed);
 }
 
 Snapshot LinkLedger::snapshot() const {
@@ -52,6 +53,10 @@ Snapshot LinkLedger::snapshot() const {
   for (std::size_t direction = 0; direction < 2; direction++)
     snapshot.dropped[direction] = dropped_[direction].load(kRelaxed);
   return snapshot;
+}
+
+std::array<std::uint64_t, 2> LinkLedger::dropped_ever() const {
+  return {dropped_ever_[0].load(kRelaxed), dropped_ever_[1].load(kRelaxed)};
 }
 
 void LinkLedger::reset() {

@@ -39,6 +39,8 @@ class LinkLedger {
   void dropped(Direction direction, std::uint64_t accesses);
 
   [[nodiscard]] Snapshot snapshot() const;
+  /// Accesses that ended nowhere, by direction, since the link was made: reset() leaves them.
+  [[nodiscard]] std::array<std::uint64_t, 2> dropped_ever() const;
   void reset();
 
   /// TLPs that a device's access of `bytes` at `address` makes when split at `boundary` (a power of two).
@@ -54,6 +56,7 @@ class LinkLedger {
   std::array<std::array<AtomicCell, pci::kTrafficKinds>, 2> posted_;
   std::array<std::array<AtomicCell, pci::kTrafficKinds>, 2> non_posted_;
   std::array<std::atomic<std::uint64_t>, 2> dropped_{};
+  std::array<std::atomic<std::uint64_t>, 2> dropped_ever_{};
 };
 
 }  // namespace smartio::ledger

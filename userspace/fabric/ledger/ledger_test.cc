@@ -74,6 +74,7 @@ TEST(LinkLedger, ResetZeroesEverything) {
   const nlohmann::json seen = ledger.snapshot();
   const nlohmann::json fresh = LinkLedger().snapshot();
   EXPECT_EQ(seen, fresh);
+  EXPECT_EQ(ledger.dropped_ever(), (std::array<std::uint64_t, 2>{5, 5}));
 }
 
 TEST(LinkLedger, CountsFromManyThreads) {
