@@ -132,9 +132,11 @@ state_of() { jq -r --arg h "$1" '.hosts[] | select(.name == $h) | .state' < "$no
 # host_report HOST: its boot, its kernel's taint, and its messages of level warning and worse since the test began. The
 # first test of a boot judges the boot, too.
 host_report() {
+	local since=$marker
+	[ -z "${boot_unjudged[$1]}" ] || since=
 	sh_on "$1" 'echo "boot $(cat /proc/sys/kernel/random/boot_id)"; echo "taint $(cat /proc/sys/kernel/tainted)"
-		dmesg -r | awk -v m="$1" "index(\$0, m) { delete l; n = 0 } /^<[0-4]>/ { l[n++] = \$0 } END { for (i = 0; i < n; i++) print l[i]; print \"end\" }"' \
-		"$marker"
+		dmesg -r | awk -v m="$1" "m && index(\$0, m) { delete l; n = 0 } /^<[0-4]>/ { l[n++] = \$0 } END { for (i = 0; i < n; i++) print l[i]; print \"end\" }"' \
+		"$since"
 }
 # Of a host that was booted, or is gone: what its console says of this test's time, which has all warnings.
 console_report() { tail -c +$((${console_size[$1]} + 1)) "$folder/$1.console.log" | grep -aoE '\[ *[0-9]+\.[0-9]{6}\] .*' || true; }
@@ -262,7 +264,7 @@ begin() {
 		fi
 		line=$(sh_on "$host" 'read -r taint < /proc/sys/kernel/tainted; read -r boot < /proc/sys/kernel/random/boot_id
 			first=; [ "$(dmesg | grep -c "smartio-test ")" != 0 ] || first=yes
-			[ -n "$first" ] || echo "<6>$1" > /dev/kmsg
+			echo "<6>$1" > /dev/kmsg
 			echo "$boot $taint $first"' "$marker")
 		read -r boot_of["$host"] taint_of["$host"] boot_unjudged["$host"] <<< "$line"
 	done

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * smartio_leak: loses memory each time it is loaded. debug/kmemleak has to
+ * find it: a check for leaks that finds none must be able to find one.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#define LEAKED_BYTES	1234
+
+static int __init leak_init(void)
+{
+	u8 *lost = kzalloc(LEAKED_BYTES, GFP_KERNEL);
+
+	if (!lost)
+		return -ENOMEM;
+	lost[0] = 1;
+	return 0;
+}
+module_init(leak_init);
+
+static void __exit leak_exit(void)
+{
+}
+module_exit(leak_exit);
+
+MODULE_DESCRIPTION("Loses memory, for the test of the test for leaks");
+MODULE_LICENSE("GPL");
