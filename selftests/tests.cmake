@@ -18,50 +18,66 @@ set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client
 set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/flaps failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
+# Of the harness itself, without any host: they run each time, and first.
+file(GLOB HARNESS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/harness/*)
+list(FILTER HARNESS EXCLUDE REGEX "\\.")
+on_cluster(harness "-" ${HARNESS})
+
+# No test skips in make check. One that has to is announced here: may_skip(CLUSTER TEST "its reason, a regex").
+
 # On the debug kernel (make check-debug) only what judges our own modules runs, and it looks for leaks at the end.
 if(SMARTIO_KERNEL STREQUAL "debug")
   # Its hosts are slow: what one borrower shows runs with one, and three hosts where they can disturb each other.
-  on_cluster(1 debug pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
+  on_cluster(debug pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
     share/ledger share/attach share/nvme-cli share/commands share/interrupts share/pulled-cable share/flush
     share/reservations share/lender-reload share/lender-reboot debug/kmemleak)
-  on_cluster(1 debug-iommu pair-iommu smartio/late-store smartio/removed-ntb debug/kmemleak)
-  on_cluster(1 debug-dual pair-dual ${FAILOVER} debug/kmemleak)
-  on_cluster(2 debug-few star-few share/quota share/timer debug/kmemleak)
-  on_cluster(2 debug-star star share/sharing share/coming-and-going share/unload-under-load share/killed-borrower
+  on_cluster(debug-iommu pair-iommu smartio/late-store smartio/removed-ntb debug/kmemleak)
+  on_cluster(debug-dual pair-dual ${FAILOVER} debug/kmemleak)
+  on_cluster(debug-few star-few share/quota share/timer debug/kmemleak)
+  on_cluster(debug-star star share/sharing share/coming-and-going share/unload-under-load share/killed-borrower
     share/reset-under-load share/fence ${HOSTILE} debug/kmemleak)
   return()
 endif()
 
-# What is run again on another cluster to see that it does not depend on the IOMMU, or the number of hosts: the core of it
-# in make check, all of it in make check-long.
-set(SHARE_AGAIN share/attach share/nvme-cli share/interrupts share/commands share/sharing share/pulled-cable
-  share/reset-under-load share/lender-reboot)
-# The emulation is slow with the lender's IOMMU on (docs/fabric.md): what takes minutes there is for check-long.
+# What is tested on one cluster is not tested on another like it in make check; make check-long runs all of it everywhere.
+# With the IOMMUs on, only what they can change: how the drive and the NTBs reach memory, mapped and unmapped while I/O is
+# under way. What a command does at the drive, or a doorbell at the NTB, is the same with them off.
+set(NVME_IOMMU nvme/probe nvme/fio-verify nvme/passthrough nvme/reset-under-load)
+set(NTB_IOMMU ntb/perf ntb/netdev)
+set(FAULTS_IOMMU faults/killed-host faults/removed-drive faults/removed-ntb)
+# The hosts of `pair` have two CPUs, those of `star` one: what several queues or CPUs at a time can upset.
+set(SHARE_AGAIN share/attach share/interrupts share/sharing share/pulled-cable share/reset-under-load)
+# What the lender's IOMMU has to map: queues, data, interrupts, and all of it again after a boot. The emulation is slow there
+# (docs/fabric.md): what takes minutes is for check-long.
 set(SHARE_IOMMU share/attach share/nvme-cli share/interrupts share/commands share/lender-reboot)
 set(TOOL_AGAIN)
 set(P2P_LONG)
 if(SMARTIO_LONG)
+  set(NVME_IOMMU ${NVME})
+  set(NTB_IOMMU ${NTB})
+  set(FAULTS_IOMMU ${FAULTS})
   set(SHARE_AGAIN ${SHARE})
   set(SHARE_IOMMU ${SHARE})
   set(TOOL_AGAIN ntb/kselftest-tool)
   set(P2P_LONG p2p/pulled-cable p2p/reload)
 endif()
 
-on_cluster(1 share star share/ledger share/lender-idle ${SHARE} ${HOSTILE})
-on_cluster(2 noiommu pair-noiommu ${NVME} ${NTB} ntb/kselftest-tool ${FAULTS})
-on_cluster(2 iommu pair-iommu ${NVME} ${NTB} ${TOOL_AGAIN} ${FAULTS} smartio/late-store smartio/removed-ntb)
-on_cluster(2 share-iommu star-iommu ${SHARE_IOMMU})
-on_cluster(2 share-pair pair ${SHARE_AGAIN})
-on_cluster(2 manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
-on_cluster(1 dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER})
+on_cluster(share star share/ledger share/lender-idle ${SHARE} ${HOSTILE})
+on_cluster(noiommu pair-noiommu ${NVME} ${NTB} ntb/kselftest-tool ${FAULTS})
+on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${TOOL_AGAIN} ${FAULTS_IOMMU} smartio/late-store smartio/removed-ntb)
+on_cluster(share-iommu star-iommu ${SHARE_IOMMU})
+on_cluster(share-pair pair ${SHARE_AGAIN})
+on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER})
 if(SMARTIO_LONG)
-  on_cluster(1 dual-iommu pair-dual-iommu ${FAILOVER})
+  on_cluster(dual-iommu pair-dual-iommu ${FAILOVER})
 endif()
-on_cluster(2 star star ${P2P} ${P2P_LONG} cluster/tool cluster/side-by-side cluster/instructions)
-on_cluster(2 few star-few share/quota share/timer)
-on_cluster(1 gfs2 star ${GFS2})
-on_cluster(2 ocfs2 star ${OCFS2})
+on_cluster(p2p star ${P2P} ${P2P_LONG})
+# They bring a pair of their own up besides.
+on_cluster(tool "star;pair" cluster/tool cluster/side-by-side cluster/instructions)
+on_cluster(few star-few share/quota share/timer)
+on_cluster(gfs2 star ${GFS2})
+on_cluster(ocfs2 star ${OCFS2})
 
-# The command that README.md begins with.
-add_test(NAME demo COMMAND ${TOP}/scripts/demo)
-set_tests_properties(demo PROPERTIES ENVIRONMENT CLUSTER=check-demo DEPENDS "gfs2/down;ocfs2/down" TIMEOUT 600)
+# The command that README.md begins with: it brings its cluster up itself.
+on_cluster(demo "-;star" demo)
