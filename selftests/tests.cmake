@@ -74,7 +74,7 @@ if(SMARTIO_LONG)
 endif()
 on_cluster(p2p star ${P2P} ${P2P_LONG})
 # They bring a pair of their own up besides.
-on_cluster(tool "star;pair" cluster/tool cluster/side-by-side cluster/instructions cluster/evidence)
+on_cluster(tool "star;pair" cluster/tool cluster/side-by-side cluster/instructions)
 on_cluster(few star-few share/quota share/timer)
 on_cluster(gfs2 star ${GFS2})
 on_cluster(ocfs2 star ${OCFS2})
