@@ -9,9 +9,9 @@
  *				pairs lender|borrower|cmb irq|poll ENTRIES COUNT
  *				over-quota
  *				hostile SECONDS SEED
- *				unmapped never|again LBA BLOCKS: a page that was
- *				never mapped, or no longer is; 4096 bytes of
- *				the media, as so many blocks
+ *				unmapped at ADDRESS LBA BLOCKS: an address that
+ *				is not mapped; 0: that of a page that never was;
+ *				4096 bytes of the media, as so many blocks
  *				the write fails if it did not go as it should
  *   snvme_probe/NAME/result	read: what the last one saw
  *
@@ -222,7 +222,7 @@ static int probe_run(struct probe *p, char *text)
 		[SNVME_SQ_CMB] = "cmb",
 	};
 	unsigned int a, b;
-	u64 lba;
+	u64 lba, used;
 	char where[16], how[8];
 	int placement, ret;
 
@@ -252,8 +252,8 @@ static int probe_run(struct probe *p, char *text)
 		return probe_over_quota(p);
 	if (sscanf(text, "hostile %u %u", &a, &b) == 2)
 		return probe_hostile(p, a, b);
-	if (sscanf(text, "unmapped %15s %llu %u", where, &lba, &a) == 3)
-		return probe_unmapped(p, !strcmp(where, "never"), lba, a);
+	if (sscanf(text, "unmapped at %llx %llu %u", &used, &lba, &a) == 3)
+		return probe_unmapped(p, used, lba, a);
 	return -EINVAL;
 }
 

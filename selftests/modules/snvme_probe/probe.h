@@ -52,6 +52,6 @@ int probe_pair_create(struct probe *p, struct probe_pair *pair,
 		      enum snvme_placement placement, bool irq, u16 entries);
 int probe_pair_delete(struct probe *p, struct probe_pair *pair);
 int probe_hostile(struct probe *p, unsigned int seconds, u32 seed);
-int probe_unmapped(struct probe *p, bool never, u64 lba, unsigned int blocks);
+int probe_unmapped(struct probe *p, u64 used, u64 lba, unsigned int blocks);
 
 #endif /* _SNVME_PROBE_H */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A page that this host has not mapped for the drive, or no longer: a Read
- * command to it leaves it as it is, a Write command from it brings nothing
- * onto the media. Around them the same queue pair does what is right.
+ * A page that this host has not mapped for the drive, or an address where
+ * smartio_nvme had one for a request: a Read command to it leaves it as it is,
+ * a Write command from it brings nothing onto the media. Around them the same
+ * queue pair does what is right.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -33,7 +34,7 @@
  * @blocks: that one page has
  * @good: a page that is mapped
  * @good_dma: where
- * @stray: a page that is not
+ * @stray: a page that is not, which shows whether it is left alone
  * @stray_dma: the address under which the drive looks for it
  */
 struct unmapped {
@@ -114,30 +115,20 @@ static bool filled(const u8 *page, u8 pattern)
 }
 
 /*
- * Never mapped: its physical address; or mapped, and unmapped again. An
+ * Where a request was; or never mapped: the physical address of a page. An
  * address that leads somewhere after all is none to try.
  */
-static int stray_address(struct unmapped *u, bool never)
+static int stray_address(struct unmapped *u, u64 used)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(u->dma);
 
 	if (!domain || !(domain->type & __IOMMU_DOMAIN_PAGING))
 		return -EOPNOTSUPP;
-	if (never) {
-		u->stray_dma = page_to_phys(u->stray);
-	} else {
-		u->stray_dma = dma_map_page(u->dma, u->stray, 0, PAGE_SIZE,
-					    DMA_BIDIRECTIONAL);
-		if (dma_mapping_error(u->dma, u->stray_dma))
-			return -EIO;
-		dma_unmap_page(u->dma, u->stray_dma, PAGE_SIZE,
-			       DMA_BIDIRECTIONAL);
-		iommu_flush_iotlb_all(domain);
-	}
+	u->stray_dma = used ? used : page_to_phys(u->stray);
 	return iommu_iova_to_phys(domain, u->stray_dma) ? -EADDRINUSE : 0;
 }
 
-static int unmapped_run(struct unmapped *u, bool never)
+static int unmapped_run(struct unmapped *u, u64 used)
 {
 	struct probe *p = u->p;
 	u8 *stray = page_address(u->stray);
@@ -145,7 +136,7 @@ static int unmapped_run(struct unmapped *u, bool never)
 	const char *media;
 	bool same;
 
-	ret = stray_address(u, never);
+	ret = stray_address(u, used);
 	if (ret)
 		return ret;
 	memset(stray, PAGE_PATTERN, PAGE_SIZE);
@@ -195,13 +186,14 @@ static int unmapped_memory(struct unmapped *u)
 /**
  * probe_unmapped() - Read and Write with a page that the drive can't reach
  * @p: the way, over a link
- * @never: the page was never mapped; else it was, and is no more
+ * @used: its address in the DMA address space of the way's device; 0: that of a
+ *	page of its own, never mapped
  * @lba: first block to write
  * @blocks: that 4096 bytes are
  *
  * Return: 0 if all commands were completed; p->result says how.
  */
-int probe_unmapped(struct probe *p, bool never, u64 lba, unsigned int blocks)
+int probe_unmapped(struct probe *p, u64 used, u64 lba, unsigned int blocks)
 {
 	struct unmapped u = {
 		.p = p, .lba = lba, .blocks = blocks, .phase = 1,
@@ -227,7 +219,7 @@ int probe_unmapped(struct probe *p, bool never, u64 lba, unsigned int blocks)
 	if (!ret)
 		ret = unmapped_memory(&u);
 	if (!ret)
-		ret = unmapped_run(&u, never);
+		ret = unmapped_run(&u, used);
 	/* From here on the drive does nothing of it any more. */
 	err = probe_pair_delete(p, &u.pair);
 	if (!ret)
