@@ -62,6 +62,16 @@ links_only() {
 }
 links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
 
+# new_links: no host has a link any more, so that the next share_up makes them with link_options.
+new_links() { share_down; at_once unload_links "${all[@]}"; }
+unload_links() { sh_on "$1" '! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio'; }
+# without_heartbeats: share_up, and no link has a heartbeat from then on, so that what crosses it belongs to I/O. At the end: new_links.
+without_heartbeats() {
+	link_options=(heartbeat_ms=300000 heartbeat_timeout_ms=1000000)
+	new_links
+	share_up
+}
+
 # lend [NAME=VALUE…]: with these parameters of the manager.
 lend() {
 	sh_on lender '[ $# = 0 ] || [ -d /sys/module/smartio_nvme_mgr ] || modprobe smartio_nvme_mgr "$@"' "$@"
@@ -136,6 +146,9 @@ holdings() { on lender cat "/sys/class/smartio_lent/$drive_pci/holdings"; }
 holds() { holdings | grep -c "host=$1 " || true; }
 holds_none() { [ "$(holds "$1")" = 0 ]; }
 link_of() { fabric link list | jq -r --arg h "$1" '[.links[] | select(.primary.host == $h or .secondary.host == $h)][0].name'; }
+# Interrupts that the lender took so far, by a regular expression of their lines in /proc/interrupts.
+interrupts_of() { sh_on lender 'awk -v d="$1" "\$0 ~ d { for (i = 2; i <= NF; i++) { if (\$i !~ /^[0-9]+$/) break; n += \$i } } END { print n + 0 }" /proc/interrupts' "$1"; }
+drive_interrupts() { interrupts_of "$drive_pci"; }
 # The directions of HOST's link in the ledger: toward and from it.
 directions() {
 	local secondary
@@ -215,4 +228,115 @@ stop_load() {
 	until_true 180 "the load on $1 to end" load_ended "$1"
 	! on "$1" test -e /run/load.failed || fail "the load on $1: expected no I/O error and every block as written, saw: $(on "$1" cat /run/load.out)"
 	say "verified runs of fio on $1: $(on "$1" cat /run/load.rounds)"
+}
+
+# ---- blocks that say which host wrote them, in which order and when (userspace/selftest/stamps.cc) ----
+
+stamped() { echo $(($(region "$1") * 256)); }	# the first of HOST's eight
+stamps=8
+# start_stamps HOST: it writes its blocks again and again, until stop_stamps, or until they fail.
+start_stamps() {
+	sh_on "$1" 'rm -f /run/stamps.*
+		setsid sh -c "stamps write /run/shared $1 $2 $3 /run/stamps > /run/stamps.out 2> /run/stamps.err; echo \$? > /run/stamps.end" > /dev/null 2>&1 &' "$(stamped "$1")" $stamps "$1"
+	until_true 30 "$1 to write its blocks" on "$1" test -e /run/stamps.going
+}
+stamps_ended() { on "$1" test -s /run/stamps.end; }
+# stamps_failed HOST WHAT: the writes of all its blocks fail.
+stamps_failed() {
+	until_true 40 "all writes of $1 to fail ($2)" stamps_ended "$1"
+	expect "how the writer on $1 ended ($2)" 0 "$(on "$1" cat /run/stamps.end)"
+	expect "blocks of $1 whose last write failed ($2)" $stamps "$(sh_on "$1" 'grep -c " failed$" /run/stamps.out')"
+}
+# The blocks of HOST as the lender reads them: a line each.
+stamps_of() { on lender stamps read /run/shared "$(stamped "$1")" $stamps; }
+# took_over HOST WHAT: HOST was fenced. None of its blocks was sent after that, by HOST's clock; the lender writes them, as whoever goes on
+# without HOST does. What is there then is printed.
+took_over() {
+	local now before
+	now=$(sh_on "$1" 'awk "{ printf \"%.0f\", \$1 * 1e9 }" /proc/uptime')
+	before=$(stamps_of "$1")
+	awk -v h="$1" -v now="$now" '$2 != h || $4 > now { bad = 1 } END { exit bad || NR == 0 }' <<< "$before" ||
+		fail "the blocks of $1 ($2): expected writes of $1 that began before $now ns, saw: $before"
+	on lender stamps once /run/shared "$(stamped "$1")" $stamps lender
+	stamps_of "$1"
+}
+# not_late HOST WHAT STAMPS: its blocks are as took_over left them.
+not_late() {
+	local seen
+	seen=$(stamps_of "$1")
+	[ "$seen" = "$3" ] || fail "the blocks of $1 ($2): expected those of the lender, which wrote them after the fence, saw: $seen"
+	say "the blocks of $1 ($2): those that the lender wrote after the fence"
+}
+# windows_to HOST: how much of the lender's memory and registers is open to HOST: a number for each window of each link.
+windows_to() {
+	fabric link list | jq -r --arg h "$1" '[.links[] | select(.primary.host == $h or .secondary.host == $h) | (.primary, .secondary | select(.host == "lender")).inbound_windows[].limit] | join(" ")'
+}
+shut_out() {
+	[[ $(windows_to "$1") =~ ^0( 0)*$ ]] || fail "windows of the lender that are open to $1 ($2): expected none, saw limits of $(windows_to "$1")"
+	expect "queue pairs of $1 ($2)" 0 "$(holds "$1")"
+}
+# hold_writes HOST QID…: the drive keeps back a write of each of its blocks, with the data of it.
+writes_held() { fabric drive "$drive" faults | jq -e --argjson at "$(($(stamped "$1") * 8))" --argjson n $stamps '[.parked[] | select(.opcode == 1 and .lba >= $at and .lba < $at + 8 * $n and (.released | not))] | length == $n' > /dev/null; }
+hold_writes() {
+	local host=$1 qid; shift
+	for qid in "$@"; do fabric drive "$drive" fault hold-commit write queue="$qid" > /dev/null; done
+	until_true 20 "the drive to keep back a write of each block of $host" writes_held "$host"
+	fabric drive "$drive" unfault all > /dev/null
+}
+release_writes() {
+	local id ids
+	mapfile -t ids < <(fabric drive "$drive" faults | jq -r '.parked[] | select(.opcode == 1 and .queue != 0) | .id')
+	for id in "${ids[@]}"; do fabric drive "$drive" release "$id" > /dev/null 2>&1 || true; done	# those of a queue that is deleted are gone
+	until_true 20 "the drive to go on with what it kept back" no_writes_held
+}
+no_writes_held() { fabric drive "$drive" faults | jq -e '[.parked[] | select(.queue != 0)] | length == 0' > /dev/null; }
+deletion_held() { fabric drive "$drive" faults | jq -e '[.parked[] | select(.queue == 0 and .opcode == 0)] | length > 0' > /dev/null; }
+drive_resets() { fabric drive "$drive" counters | jq .resets; }
+# start_fence HOST, fence_returned: the lender's fence of it, in the background.
+start_fence() { sh_on lender 'rm -f /run/fencing.*; setsid sh -c "smartioctl fence $1 > /run/fencing.out 2>&1; echo \$? > /run/fencing.end" > /dev/null 2>&1 &' "$1"; }
+fence_returned() { on lender test -s /run/fencing.end; }
+links_to() { fabric link list | jq -r --arg h "$1" '.links[] | select(.primary.host == $h or .secondary.host == $h) | .name'; }
+# fence_with_writes HOST free|held WHAT QID…: HOST is cut off and fenced while the drive keeps back a write of each of its blocks. With
+# "held" it keeps back the lender's deletion of the queues as well: the writes may reach the media until then, and the fence may not return
+# before. Sets $after, the blocks as took_over left them. Fails, without a word, if the manager lost patience and reset the controller
+# first: that has shown nothing.
+fence_with_writes() {
+	local host=$1 deletion=$2 what=$3 resets before link; shift 3
+	hold_writes "$host" "$@"
+	before=$(drive_resets)
+	[ "$deletion" = free ] || fabric drive "$drive" fault hold any queue=0 > /dev/null
+	for link in $(links_to "$host"); do fabric link "$link" silent > /dev/null; done
+	start_fence "$host"
+	if [ "$deletion" = held ]; then
+		until_true 20 "the lender to delete the queues of $host ($what)" deletion_held
+		release_writes
+		! fence_returned || fail "the fence of $host ($what): expected it to wait until its queues are deleted, it returned before"
+		resets=$(drive_resets)
+		fast
+	fi
+	until_true 60 "the fence of $host to return ($what)" fence_returned
+	expect "how the fence of $host ended ($what)" 0 "$(on lender cat /run/fencing.end)"
+	shut_out "$host" "$what"
+	after=$(took_over "$host" "$what")
+	[ "$deletion" = held ] || release_writes
+	not_late "$host" "$what, all is released" "$after"
+	[ "$deletion" = free ] || [ "$resets" = "$before" ]
+}
+
+# ---- a block that is written and flushed ----
+
+# start_fsync HOST: it writes the first block of its region, with new data, and calls fsync.
+start_fsync() {
+	sh_on "$1" 'rm -f /run/flush.*
+		head -c 4096 /dev/urandom > /run/flush.block
+		setsid sh -c "dd if=/run/flush.block of=/run/shared bs=4096 seek=$1 oflag=direct conv=notrunc,nocreat,fsync 2> /run/flush.err; echo \$? > /run/flush.end" > /dev/null 2>&1 &' "$(stamped "$1")"
+}
+fsync_ended() { on "$1" test -s /run/flush.end; }
+fsync_end() { sh_on "$1" '! [ -e /run/flush.end ] || cat /run/flush.end'; }	# its status; nothing before it has one
+# block_is_there HOST WHEN: as the lender reads it.
+block_is_there() {
+	local wrote seen
+	wrote=$(on "$1" sha256sum /run/flush.block)
+	seen=$(sh_on lender 'dd if=/run/shared bs=4096 skip=$1 count=1 iflag=direct status=none | sha256sum' "$(stamped "$1")")
+	expect "the block that $1 wrote ($2)" "${wrote%% *}" "${seen%% *}"
 }
