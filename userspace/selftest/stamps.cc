@@ -3,8 +3,8 @@
 //
 // stamps write DISK FIRST COUNT HOST FLAGS
 //   Writes the COUNT blocks from FIRST on, each again and again, all at once, until there is a file FLAGS.stop or its
-//   write fails. Makes FLAGS.going once each block was written. Prints a line a block: BLOCK, SEQUENCE of the last write
-//   that was acknowledged, SEQUENCE of the last one that was sent, "failed" or "stopped".
+//   write fails. Makes FLAGS.going once each block was written. Prints a line a block: BLOCK, SEQUENCE of the last
+//   write that was acknowledged, SEQUENCE of the last one that was sent, "failed" or "stopped".
 // stamps once DISK FIRST COUNT HOST
 //   Writes each of them one time.
 // stamps read DISK FIRST COUNT
