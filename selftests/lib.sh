@@ -249,6 +249,8 @@ command_failed() {
 begin() {
 	local host state line
 	trap finish EXIT
+	trap 'exit 143' TERM
+	trap 'exit 130' INT HUP
 	set -E
 	trap 'command_failed "$BASH_COMMAND" "$LINENO${BASH_LINENO[*]:+ of ${FUNCNAME[*]}, called from lines ${BASH_LINENO[*]}}"' ERR
 	cluster status -o json > "$notes/status" || fail "the cluster tool does not say how the cluster is"
