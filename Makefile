@@ -20,7 +20,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help demo demo-failover setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-long check-debug fuzz \
-	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-share bench-failover lint clean distclean
+	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-failover lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
 
@@ -107,10 +107,6 @@ bench: build guest-overlay ## this driver, the stock driver, NVMe-oF over TCP an
 bench-quick: build guest-overlay ## the smallest part of it, in under 5 minutes on a machine that is not overloaded: prints tables
 	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
 	@BENCH_S=$(or $(BENCH_S),6) scripts/bench-compare --quick --rounds 2
-
-bench-share: build guest-overlay ## a borrowed drive beside a drive of one's own (BENCH_S: seconds a measurement, 30)
-	@$(tree) $(ninja) -C $(programs) smartio-bench-share
-	@scripts/bench-share
 
 bench-failover: build guest-overlay ## what a pulled cable costs with two of them, beside NVMe-oF/TCP (BENCH_SAMPLES: cables of each kind, 200)
 	@$(tree) $(ninja) -C $(programs) smartio-bench-failover

@@ -17,8 +17,6 @@ class Counters {
  public:
   explicit Counters(cluster::Cluster& cluster) : cluster_(cluster) {}
 
-  /// All counters, I/O commands of `drive`.
-  Result<Sample> sample(const std::string& drive);
   Result<DriveWork> drive(const std::string& drive);
   Result<Ledger> ledger();
   Result<nlohmann::json> blocks(const std::string& host) { return cluster_.instructions(host, "blocks"); }
