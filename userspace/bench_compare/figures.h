@@ -38,6 +38,8 @@ struct Shared {
   std::map<std::string, double> iops;  ///< by host
 
   [[nodiscard]] double total() const;
+  /// Of all I/O that was done, the part that a host did.
+  [[nodiscard]] std::map<std::string, double> shares() const;
   [[nodiscard]] double fairness() const;
 };
 
@@ -93,6 +95,8 @@ class Cell {
 std::vector<Cell> cells(const Figures& figures);
 /// Instructions an I/O takes on the host where fio runs.
 double own_instructions(const Measured& one);
+/// The same, and what copies would take without string moves.
+double own_with_copies(const Measured& one);
 
 /// The model's answer for one scenario.
 struct Predicted {

@@ -37,7 +37,7 @@ CriticalPath critical_path(const bench::Ledger& per_io);
 /// what it copies for the local one.
 Range added_latency(const CriticalPath& path, double copied_bytes, const Assumptions& assumptions);
 
-/// What the papers measured as the smallest latency added to a local drive's, in microseconds.
+/// What the papers measured as the smallest latency added to a local drive's, in microseconds; published.h names them.
 struct Published {
   std::string what;
   double read_us;

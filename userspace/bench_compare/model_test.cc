@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "bench_compare/link.h"
+#include "bench_compare/published.h"
+
 namespace smartio::bench_compare {
 namespace {
 
@@ -48,6 +51,67 @@ TEST(Model, GivesWhatThePapersMeasured) {
   EXPECT_TRUE(write.holds(published_remote().write_us)) << write.low << " to " << write.high;
   EXPECT_FALSE(read.holds(published_remote().write_us));
   EXPECT_FALSE(write.holds(published_remote().read_us));
+}
+
+TEST(Model, PredictsWhatWasNotUsedToMakeIt) {
+  const auto all = checks({});
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_TRUE(all[0].computed.holds(0.54)) << all[0].computed.low << " to " << all[0].computed.high;
+  EXPECT_DOUBLE_EQ(all[0].published, 0.54);
+  EXPECT_NEAR(all[0].error(), 0.0185, 0.0001);
+  // Chips of Gen2 are slower than those that the model assumes.
+  EXPECT_FALSE(all[1].computed.holds(all[1].published));
+  EXPECT_NEAR(all[1].error(), -0.257, 0.001);
+  EXPECT_TRUE(all[2].computed.holds(7)) << all[2].computed.low << " to " << all[2].computed.high;
+  for (const Check& check : all) EXPECT_FALSE(check.source.empty()) << check.what;
+}
+
+TEST(Model, AMessageTakesTheHostsAndEachChip) {
+  const Assumptions slow{.chips = 9, .chip_us = {.low = 1, .high = 2}, .copy_gb_s = {}};
+  EXPECT_DOUBLE_EQ(message_latency(0, slow).high, 0.3);
+  EXPECT_DOUBLE_EQ(message_latency(3, slow).low, 3.3);
+  EXPECT_DOUBLE_EQ(message_latency(3, slow).high, 6.3);
+}
+
+TEST(Drive, IsAsPublished) {
+  EXPECT_DOUBLE_EQ(drive_latency(0), 8);
+  EXPECT_NEAR(drive_latency(0.30103), 9, 1e-9);
+  EXPECT_DOUBLE_EQ(drive_latency(2), 10);
+  EXPECT_DOUBLE_EQ(drive_latency(3.5), 23.5);
+  EXPECT_DOUBLE_EQ(drive_latency(5), 37);
+  EXPECT_DOUBLE_EQ(drive_latency(7), 37);
+}
+
+TEST(Link, CountsHeadersInEachDirection) {
+  const WireBytes read = wire_bytes(read_ledger());
+  EXPECT_DOUBLE_EQ(read.to_borrower, 4096 + 16 + 17 * 24);
+  EXPECT_NEAR(read.to_lender, 64 + 8 + 2.01 * 24, 1e-9);
+  // Eight requests of 512 bytes, each answered by two completions.
+  const WireBytes write = wire_bytes(write_ledger());
+  EXPECT_DOUBLE_EQ(write.to_borrower, 16 + 24 + 8 * 24);
+  EXPECT_NEAR(write.to_lender, 64 + 8 + 2.01 * 24 + 4096 + 16 * 20, 1e-9);
+  auto fetched = write_ledger();
+  fetched["non-posted command"] = {.transactions = 1, .bytes = 64};
+  EXPECT_NEAR(wire_bytes(fetched).to_lender, write.to_lender + 64 + 20, 1e-9);
+  // A list that the borrower writes next to the queue.
+  auto listed = read_ledger();
+  listed["posted list"] = {.transactions = 1, .bytes = 256};
+  EXPECT_NEAR(wire_bytes(listed).to_lender, read.to_lender + 256 + 24, 1e-9);
+}
+
+TEST(Link, CarriesWhatHeadersLeave) {
+  // The slower direction decides. A lane of Gen4 is 16 GT/s, 128 bits in 130.
+  const double raw = 16.0 * 4 * 128 / 130 / 8;
+  const Range read = bandwidth(read_ledger(), kBlock, kGen4X4);
+  EXPECT_NEAR(read.high, raw * 4096 / 4520, 1e-9);
+  EXPECT_NEAR(read.low / read.high, 1 - 16.0 / 214 - 4.0 / 1538, 1e-9);
+  EXPECT_NEAR(bandwidth(read_ledger(), kBlock, kGen4X8).high, 2 * read.high, 1e-9);
+  EXPECT_NEAR(bandwidth(write_ledger(), kBlock, kGen4X4).high, raw * 4096 / (4096 + 320 + 72 + 2.01 * 24), 1e-9);
+  EXPECT_DOUBLE_EQ(bandwidth({}, kBlock, kGen4X4).high, 0);
+  // What the authors of the header sizes give for Gen3 x8 with 256 bytes: 57.9 Gb/s of packets.
+  const Link gen3{.name = "Gen3 x8", .lane_gt_s = 8, .lanes = 8, .ack_bytes = 203};
+  const bench::Ledger one{{"posted data", {.transactions = 1, .bytes = 256}}};
+  EXPECT_NEAR(bandwidth(one, 280, gen3).low * 8, 57.9, 0.05);
 }
 
 TEST(Model, ALatencyIsChipsAndCopies) {

@@ -100,17 +100,17 @@ Result<std::string> page_of(const Figures& figures, const Assumptions& assumptio
   std::string body = "<h1>What an I/O costs: this driver, the stock driver, NVMe-oF</h1>\n";
   body += fmt::format(
       "<p>Emulated hosts: microseconds and IOPS say how fast this machine emulates, and mean something only against "
-      "each other "
-      "in this run. Instructions, transactions and calls do not depend on that. Polling spends instructions on "
-      "waiting, at small depths most of them. docs/performance.md says how to read it. {} rounds, {} s for each "
-      "measurement in all.</p>\n",
+      "each other in this run, where both pass the same emulated parts. Instructions, transactions and calls do not "
+      "depend on "
+      "that. Polling spends instructions on waiting, at small depths most of them. What is computed says so. "
+      "docs/performance.md says how to read it. {} rounds, {} s for each measurement in all.</p>\n",
       figures.rounds, figures.seconds);
   Table facts{.title = "Measured on", .rows = {{"what", ""}}};
   for (const Fact& fact : figures.facts) facts.rows.push_back({fact.what, fact.value});
   body += html(facts);
 
   auto plots = ordered_json::array();
-  for (const Plot& plot : all_plots(figures)) {
+  for (const Plot& plot : all_plots(figures, assumptions)) {
     const std::string id = fmt::format("plot{}", plots.size());
     body += fmt::format("<h2>{}</h2>\n<div class=\"wide\" id=\"{}\"></div>\n", html_escaped(plot.title), id);
     plots.push_back({{"id", id}, {"spec", plot.spec}});

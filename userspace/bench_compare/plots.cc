@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "bench_compare/published.h"
+
 namespace smartio::bench_compare {
 
 using nlohmann::ordered_json;
@@ -67,6 +69,35 @@ constexpr const char* kBars = R"json({
     "fill": {"scale": "color", "field": "part"}, "tooltip": {"signal": "datum"}}}}]
 })json";
 
+// For each "way" a line of what part of its reads took at most so long, in nines of it, and a band from the low to the
+// high end of what was computed.
+constexpr const char* kDistribution = R"json({
+  "width": 900, "height": 360, "padding": 5,
+  "data": [{"name": "points", "values": []}],
+  "scales": [
+    {"name": "x", "type": "log", "range": "width", "domainMin": 7,
+     "domain": {"fields": [{"data": "points", "field": "low"}, {"data": "points", "field": "high"}]}},
+    {"name": "y", "type": "linear", "range": "height", "domain": [0, 5]},
+    {"name": "color", "type": "ordinal", "domain": {"data": "points", "field": "way"}, "range": {"scheme": "tableau10"}}
+  ],
+  "axes": [
+    {"orient": "bottom", "scale": "x", "title": "latency, us (log), computed", "grid": true,
+     "values": [7, 8, 9, 10, 12, 15, 20, 30, 40, 50], "format": "d"},
+    {"orient": "left", "scale": "y", "title": "part of the reads", "grid": true, "values": [0, 1, 2, 3, 4, 5],
+     "encode": {"labels": {"update": {"text": {"signal": "format(100 - 100 * pow(10, -datum.value), '.5~f') + ' %'"}}}}}
+  ],
+  "legends": [{"fill": "color", "labelLimit": 400}],
+  "marks": [{"type": "group", "from": {"facet": {"name": "one", "data": "points", "groupby": "way"}}, "marks": [
+    {"type": "area", "from": {"data": "one"}, "encode": {"enter": {
+      "orient": {"value": "horizontal"}, "y": {"scale": "y", "field": "nines"},
+      "x": {"scale": "x", "field": "low"}, "x2": {"scale": "x", "field": "high"},
+      "fill": {"scale": "color", "field": "way"}, "fillOpacity": {"value": 0.3}}}},
+    {"type": "line", "from": {"data": "one"}, "encode": {"enter": {
+      "x": {"scale": "x", "field": "middle"}, "y": {"scale": "y", "field": "nines"},
+      "stroke": {"scale": "color", "field": "way"}, "strokeWidth": {"value": 1.5}}}}
+  ]}]
+})json";
+
 Plot bars(std::string title, const char* axis, ordered_json values) {
   auto spec = ordered_json::parse(kBars);
   spec["data"][0]["values"] = std::move(values);
@@ -78,7 +109,7 @@ Plot boxes(const std::vector<Cell>& cells, const Job& job) {
   auto values = ordered_json::array();
   auto rounds = ordered_json::array();
   for (const Cell& cell : cells) {
-    if (cell.job().name != job.name) continue;
+    if (cell.job().name != job.name || !cell.scenario().latency_comparable()) continue;
     auto of = [&](double bench::FioResult::* which) {
       return cell.spread([which](const Measured& one) { return one.fio.*which; });
     };
@@ -95,10 +126,10 @@ Plot boxes(const std::vector<Cell>& cells, const Job& job) {
   auto spec = ordered_json::parse(kBoxes);
   spec["data"][0]["values"] = std::move(values);
   spec["data"][1]["values"] = std::move(rounds);
-  return {.title = fmt::format(
-              "Latency, {}: quartiles and median; whiskers to the smallest and the 99th percentile, dot: 99.9th; "
-              "strokes: the rounds' medians",
-              job.name),
+  return {.title = fmt::format("Latency as emulated here, {}, to be compared within this run only: quartiles and "
+                               "median; whiskers to the smallest "
+                               "and the 99th percentile, dot: 99.9th; strokes: the rounds' medians",
+                               job.name),
           .spec = std::move(spec)};
 }
 
@@ -132,28 +163,61 @@ Plot sharing(const Figures& figures) {
   std::set<std::size_t> counts;
   for (const Shared& one : figures.shared) counts.insert(one.iops.size());
   for (const std::size_t count : counts) {
-    std::map<std::string, std::vector<double>> rates;
+    std::map<std::string, std::vector<double>> shares;
     for (const Shared& one : figures.shared) {
       if (one.iops.size() != count) continue;
-      for (const auto& [host, rate] : one.iops) rates[host].push_back(rate);
+      for (const auto& [host, share] : one.shares()) shares[host].push_back(share);
     }
-    for (const auto& [host, each] : rates) {
+    for (const auto& [host, each] : shares) {
       values.push_back({{"bar", fmt::format("{} host{}", count, count == 1 ? "" : "s")},
                         {"part", host},
                         {"value", bench::spread_of(each).median}});
     }
   }
-  return bars("IOPS of hosts that share one drive", "IOPS", std::move(values));
+  return bars("Shares of hosts that use one drive at once", "part of all I/O", std::move(values));
+}
+
+Plot distribution(const std::vector<Predicted>& predicted) {
+  auto values = ordered_json::array();
+  auto draw = [&](const std::string& way, const Range& added) {
+    constexpr int kSteps = 20;
+    for (int i = 0; i <= kSteps; ++i) {
+      const double nines = published_drive().back().nines * i / kSteps;
+      const double local = drive_latency(nines);
+      values.push_back({{"way", way},
+                        {"nines", nines},
+                        {"low", local + added.low},
+                        {"middle", local + (added.low + added.high) / 2},
+                        {"high", local + added.high}});
+    }
+  };
+  for (const Predicted& one : predicted) {
+    if (one.write) continue;
+    if (values.empty()) draw("local drive, published", {});
+    if (one.added_us) draw(one.scenario.title, *one.added_us);
+    // The smallest difference to a local drive: what an adapter or a target adds to the tail is not in it.
+    if (!one.added_us && one.published_us)
+      draw(fmt::format("{}: published {:.1f} us added", one.scenario.title, *one.published_us),
+           {.low = *one.published_us, .high = *one.published_us});
+  }
+  auto spec = ordered_json::parse(kDistribution);
+  spec["data"][0]["values"] = std::move(values);
+  return {
+      .title =
+          "Computed: latency of 4 KiB random reads at depth 1 on real machines: the published distribution of a local "
+          "P4800X, and what the path adds by the model (bands: its range)",
+      .spec = std::move(spec)};
 }
 
 }  // namespace
 
-std::vector<Plot> all_plots(const Figures& figures) {
+std::vector<Plot> all_plots(const Figures& figures, const Assumptions& assumptions) {
   std::vector<Plot> all;
+  if (Plot plot = distribution(predict(figures, assumptions)); !plot.spec["data"][0]["values"].empty())
+    all.push_back(std::move(plot));
   const auto measured = cells(figures);
   for (const Job& job : all_jobs()) {
-    if (std::ranges::any_of(measured, [&](const Cell& cell) { return cell.job().name == job.name; }))
-      all.push_back(boxes(measured, job));
+    if (Plot plot = boxes(measured, job); !plot.spec["data"][0]["values"].empty()) all.push_back(std::move(plot));
   }
   for (const char* name : {"read-4k-qd1", "write-4k-qd1", "read-4k-qd32", "read-128k-qd8"}) {
     const Job& job = *find_job(name);

@@ -15,7 +15,8 @@ struct Plot {
   nlohmann::ordered_json spec;
 };
 
-/// Box plots of latency for each job; bars of instructions, of transactions, of hosts that share.
-std::vector<Plot> all_plots(const Figures& figures);
+/// The computed distribution of latency; box plots of emulated latency for each job; bars of instructions, of
+/// transactions, of hosts that share.
+std::vector<Plot> all_plots(const Figures& figures, const Assumptions& assumptions);
 
 }  // namespace smartio::bench_compare

@@ -24,18 +24,35 @@ using ::testing::SizeIs;
 TEST(Tables, SayWhatWasMeasured) {
   const Figures figures = some_figures();
   const std::string text = to_text(ratio_table(figures));
-  EXPECT_THAT(text, AllOf(HasSubstr("1.100 (1.100-1.100)"), HasSubstr("5.000"), HasSubstr("1.05 (1.05-1.05)"),
-                          HasSubstr("3.00 (")));
+  // No latency: one polls and copies, the other has a network.
+  EXPECT_THAT(text, AllOf(HasSubstr("1.100 (1.100-1.100)"), HasSubstr("5.000"), HasSubstr("1.356 (1.356-1.356)"),
+                          Not(HasSubstr("1.05 (1.05-1.05)")), Not(HasSubstr("3.00 ("))));
   EXPECT_THAT(to_text(ledger_table(figures)), AllOf(HasSubstr("posted data 16.00"), HasSubstr("4184")));
   EXPECT_THAT(to_text(model_table(figures, {})),
               AllOf(HasSubstr("0.8 to 1.3"), HasSubstr("not modelled"), HasSubstr("7.7")));
-  EXPECT_THAT(to_text(sharing_table(figures)), AllOf(HasSubstr("400"), HasSubstr("0.800")));
+  EXPECT_THAT(to_text(sharing_table(figures)),
+              AllOf(HasSubstr("0.800"), HasSubstr("borrower2 75 %"), Not(HasSubstr("400"))));
   EXPECT_THAT(to_text(cost_table(figures)), HasSubstr("4096 / 0"));
   const Cell cell(figures, *find_scenario("nvmeof-rdma"), *find_job("read-4k-qd1"));
   EXPECT_THAT(to_text(function_table(cell, kBorrower, 5)), AllOf(HasSubstr("submit_bio"), HasSubstr("+4000")));
   EXPECT_THAT(to_text(module_table(figures)), AllOf(HasSubstr("kernel 5000"), HasSubstr("1105")));
   EXPECT_THAT(all_tables(figures, {}), Each(Field(&Table::rows, SizeIs(testing::Gt(1)))));
   EXPECT_TRUE(all_tables({}, {}).empty());
+}
+
+TEST(Tables, LatencyIsARatioToTheStockDriver) {
+  Figures figures;
+  figures.measured = {measured("stock-borrower", "read-4k-qd1", 0, 1000, 20),
+                      measured("remote", "read-4k-qd1", 0, 1000, 30)};
+  EXPECT_THAT(to_text(ratio_table(figures)), HasSubstr("1.50 (1.50-1.50)"));
+}
+
+TEST(Tables, SayWhatIsComputed) {
+  EXPECT_THAT(to_text(bandwidth_table(some_figures())),
+              AllOf(HasSubstr("Gen4 x8"), HasSubstr("4520"), HasSubstr("120")));
+  const std::string text = to_text(checks_table({}));
+  EXPECT_THAT(text, AllOf(HasSubstr("0.50 to 0.60"), HasSubstr("0.54"), HasSubstr("+2 %"), HasSubstr("-26 %, MISSED")));
+  EXPECT_THAT(sources_table().rows, SizeIs(testing::Gt(1)));
 }
 
 TEST(Tables, NumbersStandToTheRight) {
@@ -55,14 +72,33 @@ TEST(Json, HasEverything) {
 }
 
 TEST(Plots, HoldTheFigures) {
-  const auto plots = all_plots(some_figures());
-  ASSERT_THAT(plots, SizeIs(4));
-  const auto& box = plots[0].spec["data"][0]["values"][1];
-  EXPECT_EQ(box["scenario"], "remote, bounce buffer, polled");
-  EXPECT_DOUBLE_EQ(box["median"].get<double>(), 21);
-  EXPECT_EQ(plots[1].spec["data"][0]["values"].size(), 6U);
-  EXPECT_THAT(plots[2].title, HasSubstr("Transactions"));
-  EXPECT_EQ(plots[3].spec["data"][0]["values"].size(), 3U);
+  const auto plots = all_plots(some_figures(), {});
+  ASSERT_THAT(plots, SizeIs(5));
+  // Two emulated latencies say nothing beside the third.
+  ASSERT_EQ(plots[1].spec["data"][0]["values"].size(), 1U);
+  EXPECT_EQ(plots[1].spec["data"][0]["values"][0]["scenario"], "local, stock nvme (borrower)");
+  EXPECT_DOUBLE_EQ(plots[1].spec["data"][0]["values"][0]["median"].get<double>(), 20);
+  EXPECT_EQ(plots[2].spec["data"][0]["values"].size(), 6U);
+  EXPECT_THAT(plots[3].title, HasSubstr("Transactions"));
+  ASSERT_EQ(plots[4].spec["data"][0]["values"].size(), 3U);
+  EXPECT_DOUBLE_EQ(plots[4].spec["data"][0]["values"][2]["value"].get<double>(), 0.75);
+}
+
+TEST(Plots, TheDistributionIsThePublishedDrivesAndThePath) {
+  const auto plots = all_plots(some_figures(), {});
+  const auto& points = plots.at(0).spec["data"][0]["values"];
+  std::map<std::string, std::vector<ordered_json>> ways;
+  for (const auto& point : points) ways[point["way"]].push_back(point);
+  ASSERT_THAT(ways, SizeIs(3));
+  const auto& local = ways.at("local drive, published");
+  EXPECT_DOUBLE_EQ(local.front()["middle"].get<double>(), 8);
+  EXPECT_DOUBLE_EQ(local.back()["middle"].get<double>(), 37);
+  const auto& remote = ways.at("remote, bounce buffer, polled");
+  const Range added = added_latency({.one_way = 2, .round_trips = 0}, 4096, {});
+  for (std::size_t i = 0; i < local.size(); ++i) {
+    EXPECT_NEAR(remote.at(i)["low"].get<double>() - local[i]["low"].get<double>(), added.low, 1e-9);
+    EXPECT_NEAR(remote.at(i)["high"].get<double>() - local[i]["high"].get<double>(), added.high, 1e-9);
+  }
 }
 
 TEST(Page, IsWholeAndEscaped) {

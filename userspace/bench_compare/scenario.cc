@@ -59,6 +59,10 @@ const std::vector<Scenario>& all_scenarios() {
   return kScenarios;
 }
 
+bool Scenario::latency_comparable() const {
+  return driver != Driver::nvmeof && !poll && parameters != "dma_mode=bounce";
+}
+
 const Scenario* find_scenario(std::string_view name) { return find(all_scenarios(), name); }
 
 const std::vector<Job>& all_jobs() {

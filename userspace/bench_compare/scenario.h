@@ -26,6 +26,10 @@ struct Scenario {
   std::string parameters;  ///< of smartio_nvme; of NVMe-oF the transport
   bool poll = false;       ///< completions are polled for
   std::string stock;  ///< the scenario that it is compared to: the stock driver on the same host; empty: it is that one
+
+  /// Its latency here against the stock driver's says something: both pass the same emulated parts. A bounce buffer
+  /// leaves the emulated IOMMU out, polling the emulated interrupt, NVMe-oF puts an emulated network in.
+  [[nodiscard]] bool latency_comparable() const;
 };
 const std::vector<Scenario>& all_scenarios();
 /// nullptr if there is none of that name.

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
+
+#include "bench_compare/link.h"
+#include "bench_compare/published.h"
 
 namespace smartio::bench_compare {
 
@@ -36,26 +40,23 @@ bool is_number(std::string_view text) {
 }  // namespace
 
 Table ratio_table(const Figures& figures) {
-  Table table{
-      .title =
-          "Instructions of the borrower and the lender for each I/O; latency and IOPS against the stock driver on "
-          "the same host (median of rounds, and their range)",
-      .rows = {{"scenario", "job", "borrower", "lender", "borrower's or lender's / stock's", "IOPS", "median us",
-                "min / stock's", "median", "99%", "99.9%", "IOPS / stock's"}}};
+  Table table{.title =
+                  "Instructions of the borrower and the lender for each I/O; latency against the stock driver on the "
+                  "same host, "
+                  "where both pass the same emulated parts (median of rounds, and their range)",
+              .rows = {{"scenario", "job", "borrower", "lender", "borrower's or lender's / stock's", "with copies",
+                        "with copies / stock's", "min / stock's", "median", "99%", "99.9%"}}};
   for (const Cell& cell : cells(figures)) {
-    auto latency = [&](double bench::FioResult::* which) {
+    auto latency = [&](double bench::FioResult::* which) -> std::string {
+      if (!cell.scenario().latency_comparable()) return "";
       return with_spread(cell.ratio([which](const Measured& one) { return one.fio.*which; }));
-    };
-    auto median = [&](double bench::FioResult::* which) {
-      return cell.spread([which](const Measured& one) { return one.fio.*which; }).median;
     };
     table.rows.push_back({cell.scenario().title, cell.job().name,
                           cell.scenario().host == kLender ? "" : amount(cell.on(kBorrower, Count::instructions)),
                           amount(cell.on(kLender, Count::instructions)), with_spread(cell.ratio(own_instructions), 3),
-                          amount(median(&bench::FioResult::iops)), amount(median(&bench::FioResult::median_us)),
+                          amount(cell.spread(own_with_copies).median), with_spread(cell.ratio(own_with_copies), 3),
                           latency(&bench::FioResult::min_us), latency(&bench::FioResult::median_us),
-                          latency(&bench::FioResult::p99_us), latency(&bench::FioResult::p999_us),
-                          latency(&bench::FioResult::iops)});
+                          latency(&bench::FioResult::p99_us), latency(&bench::FioResult::p999_us)});
   }
   return table;
 }
@@ -113,28 +114,68 @@ Table model_table(const Figures& figures, const Assumptions& assumptions) {
   return table;
 }
 
+Table bandwidth_table(const Figures& figures) {
+  Table table{
+      .title =
+          "Computed: payload that a link carries at most, from the ledger's TLPs and their headers, GB/s (low: with "
+          "acknowledgements and flow control at the recommended rates)",
+      .rows = {{"scenario", "job", "bytes to the borrower", "to the lender"}}};
+  constexpr std::array kLinks{kGen4X4, kGen4X8};
+  for (const Link& link : kLinks) table.rows[0].emplace_back(link.name);
+  for (const Cell& cell : cells(figures)) {
+    if (cell.scenario().driver != Driver::smartio || cell.scenario().host == kLender) continue;
+    const auto ledger = cell.ledger();
+    const WireBytes wire = wire_bytes(ledger);
+    Row row{cell.scenario().title, cell.job().name, amount(wire.to_borrower), amount(wire.to_lender)};
+    for (const Link& link : kLinks) {
+      const Range most = bandwidth(ledger, cell.job().bytes, link);
+      row.push_back(fmt::format("{:.2f} to {:.2f}", most.low, most.high));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table checks_table(const Assumptions& assumptions) {
+  Table table{.title = "The model against published figures that chose none of its parameters",
+              .rows = {{"what", "computed", "published", "unit", "error of the middle", "source"}}};
+  for (const Check& check : checks(assumptions)) {
+    table.rows.push_back(
+        {check.what, fmt::format("{:.2f} to {:.2f}", check.computed.low, check.computed.high),
+         fmt::format("{:.2f}", check.published), check.unit,
+         fmt::format("{:+.0f} %{}", 100 * check.error(), check.computed.holds(check.published) ? "" : ", MISSED"),
+         check.source});
+  }
+  return table;
+}
+
+Table sources_table() {
+  Table table{.title = "Published figures that the model starts from", .rows = {{"figure", "used for", "source"}}};
+  for (const Source& source : sources()) table.rows.push_back({source.figure, source.use, source.source});
+  return table;
+}
+
 Table sharing_table(const Figures& figures) {
-  Table table{.title = "Hosts at once on one drive: 4 KiB random reads at depth 8",
-              .rows = {{"hosts", "IOPS of all", "Jain's index", "each (last round)"}}};
+  Table table{.title =
+                  "Hosts at once on one drive: 4 KiB random reads at depth 8. More hosts have more emulated CPUs, so "
+                  "the sum of "
+                  "their I/O says nothing and is not here",
+              .rows = {{"hosts", "Jain's index", "each host's share (last round)"}}};
   std::set<std::size_t> counts;
   for (const Shared& one : figures.shared) counts.insert(one.iops.size());
   for (const std::size_t count : counts) {
-    std::vector<double> totals;
     std::vector<double> indexes;
     std::string each;
     for (const Shared& one : figures.shared) {
       if (one.iops.size() != count) continue;
-      totals.push_back(one.total());
       indexes.push_back(one.fairness());
       each.clear();
-      for (const auto& [host, rate] : one.iops)
-        each += fmt::format("{}{} {:.0f}", each.empty() ? "" : ", ", host, rate);
+      for (const auto& [host, share] : one.shares())
+        each += fmt::format("{}{} {:.0f} %", each.empty() ? "" : ", ", host, 100 * share);
     }
-    const Spread total = bench::spread_of(totals);
     const Spread index = bench::spread_of(indexes);
-    table.rows.push_back({fmt::format("{}", count),
-                          fmt::format("{:.0f} ({:.0f}-{:.0f})", total.median, total.min, total.max),
-                          fmt::format("{:.3f} ({:.3f}-{:.3f})", index.median, index.min, index.max), each});
+    table.rows.push_back(
+        {fmt::format("{}", count), fmt::format("{:.3f} ({:.3f}-{:.3f})", index.median, index.min, index.max), each});
   }
   return table;
 }
@@ -207,11 +248,16 @@ Table function_table(const Cell& cell, const std::string& host, std::size_t coun
 
 std::vector<Table> all_tables(const Figures& figures, const Assumptions& assumptions) {
   constexpr std::size_t kFunctions = 25;
-  std::vector<Table> all{aims_table(figures),   ratio_table(figures),  cost_table(figures),
-                         ledger_table(figures), module_table(figures), model_table(figures, assumptions),
-                         sharing_table(figures)};
+  std::vector<Table> all{aims_table(figures),      ratio_table(figures),  cost_table(figures),
+                         ledger_table(figures),    module_table(figures), model_table(figures, assumptions),
+                         bandwidth_table(figures), sharing_table(figures)};
   const Cell remote(figures, *find_scenario("remote"), *find_job("read-4k-qd1"));
   if (!remote.empty()) all.push_back(function_table(remote, kBorrower, kFunctions));
+  // Only beside something that was computed.
+  if (!predict(figures, assumptions).empty()) {
+    all.push_back(checks_table(assumptions));
+    all.push_back(sources_table());
+  }
   std::erase_if(all, [](const Table& table) { return table.rows.size() < 2; });
   return all;
 }

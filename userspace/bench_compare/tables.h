@@ -16,7 +16,7 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// Instructions, and latency and IOPS as ratios to the stock driver.
+/// Instructions, and latency as ratios to the stock driver.
 Table ratio_table(const Figures& figures);
 /// What else an I/O takes, on both hosts.
 Table cost_table(const Figures& figures);
@@ -25,6 +25,10 @@ Table ledger_table(const Figures& figures);
 /// In which modules instructions run.
 Table module_table(const Figures& figures);
 Table model_table(const Figures& figures, const Assumptions& assumptions);
+/// What a link of each width would carry.
+Table bandwidth_table(const Figures& figures);
+Table checks_table(const Assumptions& assumptions);
+Table sources_table();
 Table sharing_table(const Figures& figures);
 Table aims_table(const Figures& figures);
 /// By function, where the instructions of a case go and those of what it is compared to: the largest differences first.

@@ -13,8 +13,8 @@ using nlohmann::json;
 namespace {
 
 constexpr std::array<std::string_view, kCounts> kNames{
-    "instructions",     "spinning", "of processes", "interrupts",     "device interrupts",
-    "context switches", "DMA maps", "DMA unmaps",   "IOMMU commands", "bytes copied"};
+    "instructions", "spinning",   "of processes",   "interrupts",   "device interrupts",       "context switches",
+    "DMA maps",     "DMA unmaps", "IOMMU commands", "bytes copied", "instructions with copies"};
 
 std::vector<Count> counts_of(std::string_view function) {
   if (function == "common_interrupt") return {Count::interrupts, Count::device_interrupts};
@@ -78,6 +78,7 @@ Tally Tallier::operator()(const json& blocks) const {
     if (found == by_address_.end()) continue;
     for (const Count count : found->second) tally[count] += block.at(2).get<double>();
   }
+  tally[Count::with_copies] = tally[Count::instructions] + tally[Count::copied_bytes] / kCopyStep;
   return tally;
 }
 

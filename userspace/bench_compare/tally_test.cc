@@ -48,6 +48,7 @@ TEST(Tally, CountsCallsAndInstructions) {
   EXPECT_DOUBLE_EQ(tally[Count::dma_unmaps], 5);
   EXPECT_DOUBLE_EQ(tally[Count::iommu_commands], 6);
   EXPECT_DOUBLE_EQ(tally[Count::copied_bytes], 4096);
+  EXPECT_DOUBLE_EQ(tally[Count::with_copies], 86 + 256);
 }
 
 TEST(Tally, MedianOfEachCount) {

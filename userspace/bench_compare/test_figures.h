@@ -23,6 +23,7 @@ inline Measured measured(const char* scenario, const char* job, unsigned round, 
                .commands = 1,
                .functions = {}};
   one.hosts[one.scenario.host][Count::instructions] = instructions;
+  one.hosts[one.scenario.host][Count::with_copies] = instructions;
   one.functions[one.scenario.host] = {{"submit_bio", instructions}, {"(processes)", 5}};
   return one;
 }
@@ -37,6 +38,7 @@ inline Figures some_figures() {
                       measured("remote-bounce-poll", "read-4k-qd1", 0, 1100, 21),
                       measured("nvmeof-rdma", "read-4k-qd1", 0, 5000, 60)};
   figures.measured[1].hosts[kBorrower][Count::copied_bytes] = 4096;
+  figures.measured[1].hosts[kBorrower][Count::with_copies] += 4096 / kCopyStep;
   figures.measured[1].ledger = {{"posted command", {.transactions = 1, .bytes = 64}},
                                 {"posted doorbell", {.transactions = 1, .bytes = 8}},
                                 {"posted data", {.transactions = 16, .bytes = 4096}},
