@@ -20,7 +20,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help demo demo-failover setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-long check-debug fuzz \
-	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-failover lint clean distclean
+	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-gate bench-gate-renew bench-failover lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
 
@@ -107,6 +107,14 @@ bench: build guest-overlay ## this driver, the stock driver, NVMe-oF over TCP an
 bench-quick: build guest-overlay ## the smallest part of it, in under 5 minutes on a machine that is not overloaded: prints tables
 	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
 	@BENCH_S=$(or $(BENCH_S),6) scripts/bench-compare --quick --rounds 2
+
+bench-gate: build guest-overlay ## fails if an I/O over the link costs 1 % more instructions or transactions than selftests/bench/limits.json says
+	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
+	@BENCH_S=$(or $(BENCH_S),18) scripts/bench-compare --rounds 3 --gate selftests/bench/limits.json --output build/bench/gate.json
+
+bench-gate-renew: build guest-overlay ## writes selftests/bench/limits.json as measured now, on a quiet machine
+	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
+	@BENCH_S=$(or $(BENCH_S),30) scripts/bench-compare --rounds 3 --renew-gate selftests/bench/limits.json --output build/bench/gate.json
 
 bench-failover: build guest-overlay ## what a pulled cable costs with two of them, beside NVMe-oF/TCP (BENCH_SAMPLES: cables of each kind, 200)
 	@$(tree) $(ninja) -C $(programs) smartio-bench-failover

@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "bench/session.h"
 #include "bench_compare/figures.h"
+#include "bench_compare/gate.h"
 #include "bench_compare/machine.h"
 #include "bench_compare/meter.h"
 #include "bench_compare/page.h"
@@ -34,6 +37,8 @@ struct Options {
   std::vector<std::string> scenarios;
   std::vector<std::string> jobs;
   bool quick = false;
+  std::string gate;        ///< limits to hold the run to
+  std::string renew_gate;  ///< a file for this run's figures as limits
   bool sharing = true;
   bool use_running = false;
   std::string output;
@@ -106,7 +111,38 @@ int report(const Figures& figures, const Options& options) {
   return 0;
 }
 
+/// Fails if an I/O costs more than it did.
+int judge_run(const Figures& figures, const Options& options) {
+  auto complain = [](const Error& error) {
+    fmt::print(stderr, "bench-compare: {}\n", error.message);
+    return 1;
+  };
+  const auto seen = seen_costs(figures);
+  if (!seen) return complain(seen.error());
+  if (!options.renew_gate.empty()) {
+    const auto written = bench::write_figures(options.renew_gate, to_json(limits_of(*seen)));
+    return written ? 0 : complain(written.error());
+  }
+  std::ifstream file(options.gate);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const auto limits = limits_from(text);
+  if (!limits) return complain({.message = fmt::format("{}: {}", options.gate, limits.error().message)});
+  int worse = 0;
+  for (const Aim& aim : judge(*seen, *limits)) {
+    fmt::print("{} {}: {}\n", aim.reached ? "ok   " : "WORSE", aim.what, aim.seen);
+    if (!aim.reached) ++worse;
+  }
+  return worse == 0 ? 0 : 1;
+}
+
 int run(Options options) {
+  const bool gate = !options.gate.empty() || !options.renew_gate.empty();
+  if (gate) {
+    options.scenarios = gate_scenarios();
+    options.jobs = gate_jobs();
+    options.sharing = false;
+    options.page.clear();
+  }
   if (options.quick) {
     if (options.scenarios.empty()) options.scenarios = quick_scenarios();
     if (options.jobs.empty()) options.jobs = quick_jobs();
@@ -134,7 +170,8 @@ int run(Options options) {
   }
   // What was measured before something failed is worth seeing, too.
   const int reported = figures.measured.empty() && figures.shared.empty() ? 0 : report(figures, options);
-  return status != 0 ? status : reported;
+  if (status != 0 || reported != 0) return status != 0 ? status : reported;
+  return gate ? judge_run(figures, options) : 0;
 }
 
 }  // namespace
@@ -160,10 +197,15 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1280, 65000))
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "five scenarios, two jobs, no sharing, no page");
+  auto* renew =
+      app.add_option("--renew-gate", options.renew_gate, "what the gate needs, and writes its figures there as limits");
+  app.add_option("--gate", options.gate, "what the gate needs, and fails if an I/O costs 1 % more than these limits")
+      ->check(CLI::ExistingFile)
+      ->excludes(renew);
   app.add_flag("--sharing,!--no-sharing", options.sharing, "1, 2, 3 hosts at once");
   app.add_flag("--use-running", options.use_running,
                "the cluster $CLUSTER, which is up by: scripts/cluster up --count-instructions pair-bench");
-  app.add_option("--output", options.output, "JSON")->required();
+  app.add_option("--output", options.output, "JSON")->required()->take_last();
   app.add_option("--page", options.page, "HTML");
   app.add_option("--plots", options.plots, "the plotting library, vega.min.js");
   app.add_option("--tree", options.tree, "that scripts/setup made");
