@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -282,7 +283,9 @@ TEST_F(ResvTest, WhatSurvives) {
   resv_pack(&ns, bytes.data());
   resv_ns other{};
   EXPECT_EQ(resv_unpack(bytes.data(), bytes.size(), &other), bytes.size());
-  EXPECT_EQ(std::memcmp(&ns, &other, sizeof(ns)), 0);
+  // Between these two there is padding, which has any value.
+  EXPECT_EQ(std::memcmp(&ns, &other, offsetof(resv_ns, count) + sizeof(ns.count)), 0);
+  EXPECT_EQ(std::memcmp(ns.registrants, other.registrants, sizeof(ns.registrants)), 0);
   EXPECT_EQ(resv_unpack(bytes.data(), bytes.size() - 1, &other), 0U);
   bytes[26] = 99;  // the holder
   EXPECT_EQ(resv_unpack(bytes.data(), bytes.size(), &other), 0U);
