@@ -14,14 +14,17 @@
  *
  *   make check-model
  *
- * Each of the following takes out one rule; the checker has to find the harm:
- * -DNO_REVOKE	a lost path's request is sent over the other at once
+ * Each of the following takes out one rule; the checker has to find the harm
+ * that is named behind it:
+ * -DNO_REVOKE	a lost path's request is sent over the other at once: late write
  * -DNO_SHUT	the lender's word comes over the other link: this one's window
- *		is open still
+ *		is open still: late read
  * -DNO_END	the lender lets a link come up before it has ended the sessions
- *		that were open over it
- * -DNO_FENCE_WAIT another host goes on before the dead one's sessions are over
- * -DNO_GENERATION messages of before a link was down count when it is up again
+ *		that were open over it: late read
+ * -DNO_FENCE_WAIT another host goes on before the dead one's sessions are over:
+ *		late write
+ * -DNO_GENERATION messages of before a link was down count when it is up again:
+ *		deadlock
  */
 #ifndef WRITES
 #define WRITES	2	/* of this borrower */
@@ -98,7 +101,7 @@ inline post(p, c)
 
 inline acknowledge(p)
 {
-	assert(media == flying[p]);
+	assert(media == flying[p]);	/* else a write is lost */
 	acknowledged = flying[p];
 	flying[p] = 0;
 	landed[p] = 0;
@@ -109,6 +112,7 @@ inline acknowledge(p)
 inline land(p, v)
 {
 	if
+	/* else it is a late read */
 	:: window[p] && !dead -> assert(flying[p] == v); landed[p] = v
 	:: else
 	fi
@@ -296,7 +300,7 @@ proctype drive(byte p; chan done)
 {
 end:	do
 	:: atomic { queued[p] ->
-		assert(queued[p] > acknowledged);	/* else it is late */
+		assert(queued[p] > acknowledged);	/* else it is a late write */
 		media = queued[p];
 		if
 		:: cable[p] && up_l[p] && len(done) < 2 -> done!queued[p]
