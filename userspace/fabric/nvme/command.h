@@ -17,7 +17,7 @@ class CommandContext {
 
   [[nodiscard]] virtual const SubmissionEntry& entry() const = 0;
   /// The submission queue that it came from: for the Error Information log.
-  [[nodiscard]] virtual std::uint16_t sq_id() const { return 0; }
+  [[nodiscard]] virtual std::uint16_t sq_id() const = 0;
 
   /// Bytes that the data pointer was checked for: call once, before the first transfer. Walks PRPs or SGLs and
   /// gives the status for a malformed one (PRP Offset Invalid, SGL Descriptor Type Invalid, Data SGL Length

@@ -45,6 +45,7 @@ struct DriveCounters {
   std::uint64_t failed_commands = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
+  std::uint64_t fua_writes = 0;  ///< of write_commands, with Force Unit Access
   std::uint64_t blocks_deallocated = 0;
   std::uint64_t media_errors = 0;
   std::uint64_t dirty_blocks = 0;  ///< in the volatile write cache now

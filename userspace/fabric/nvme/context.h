@@ -10,6 +10,7 @@
 #include "fabric/nvme/command.h"
 #include "fabric/nvme/data_pointer.h"
 #include "fabric/nvme/dma.h"
+#include "fabric/nvme/queue.h"
 
 namespace smartio::nvme {
 
@@ -19,7 +20,8 @@ class EngineContext final : public CommandContext {
   /// `stopped` is asked before each transfer: after a reset a command must leave the host alone.
   EngineContext(const Dma& dma, std::function<bool()> stopped) : dma_(dma), stopped_(std::move(stopped)) {}
 
-  void begin(const SubmissionEntry& entry, DataMap::Options options) {
+  void begin(QueueId sq, const SubmissionEntry& entry, DataMap::Options options) {
+    sq_ = sq;
     entry_ = entry;
     options_ = options;
     result_ = 0;
@@ -31,6 +33,7 @@ class EngineContext final : public CommandContext {
   void use(std::span<const std::byte> fetched) { fetched_ = fetched; }
 
   [[nodiscard]] const SubmissionEntry& entry() const override { return entry_; }
+  [[nodiscard]] std::uint16_t sq_id() const override { return sq_.value; }
   Status map_data(std::uint64_t length) override {
     if (!fetched_.empty()) return length == fetched_.size() ? status::kSuccess : status::kDataTransferError;
     const bool to_host = (entry_.opcode & 3) == 2;  // NVMe 1.4, 5: opcode bits 1:0 are the direction
@@ -61,6 +64,7 @@ class EngineContext final : public CommandContext {
   std::function<bool()> stopped_;
   DataMap map_;
   std::span<const std::byte> fetched_;
+  QueueId sq_{0};
   SubmissionEntry entry_{};
   DataMap::Options options_;
   std::uint64_t result_ = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "fabric/nvme/cmb.h"
 #include "fabric/nvme/counters.h"
@@ -72,6 +73,7 @@ class Controller final : public pci::Function {
   /// Power is lost and comes back at once: unflushed data, queues and registers are gone.
   void power_cut();
   [[nodiscard]] EngineSnapshot counters() const { return snapshot(counters_); }
+  [[nodiscard]] std::vector<AdminLog::Entry> admin_log() const { return engine_.admin_log().entries(); }
   /// CSTS as the host would read it.
   [[nodiscard]] std::uint32_t status() const { return registers_.status(); }
 

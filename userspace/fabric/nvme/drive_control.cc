@@ -125,10 +125,22 @@ json counters_json(const ControlledDrive& entry) {
           {"fatal", engine.fatal},
           {"bytes_read", media.bytes_read},
           {"bytes_written", media.bytes_written},
+          {"fua_writes", media.fua_writes},
           {"blocks_deallocated", media.blocks_deallocated},
           {"media_errors", media.media_errors},
           {"dirty_blocks", media.dirty_blocks},
           {"lost_blocks", media.lost_blocks}};
+}
+
+json admin_log_json(const ControlledDrive& entry) {
+  auto all = json::array();
+  for (const auto& [number, command] : entry.drive->controller().admin_log())
+    all.push_back({{"number", number},
+                   {"opcode", command.opcode},
+                   {"nsid", command.nsid},
+                   {"cdw10", command.cdw10},
+                   {"cdw11", command.cdw11}});
+  return {{"admin_commands", all}};
 }
 
 json status_json(const ControlledDrive& entry) {
@@ -387,6 +399,8 @@ void add_state_commands(Registry& registry) {
   registry.add("drive NAME counters",
                "commands by opcode, completions, interrupts and what went wrong, since the start",
                [](const ControlledDrive& entry, Words) -> Result<json> { return counters_json(entry); });
+  registry.add("drive NAME admin-log", "the last 1024 admin commands that the drive fetched, oldest first, numbered",
+               [](const ControlledDrive& entry, Words) -> Result<json> { return admin_log_json(entry); });
   registry.add("drive NAME fatal", "controller fatal status (CSTS.CFS): nothing works until the host resets it",
                [](const ControlledDrive& entry, Words) -> Result<json> {
                  entry.drive->controller().set_fatal();

@@ -166,6 +166,8 @@ TEST_F(DriveControl, CountersStartAtZero) {
   for (const char* name : {"completions", "errors", "interrupts", "held", "bytes_read", "bytes_written", "lost_blocks"})
     EXPECT_EQ(counters.at(name), 0) << name;
   EXPECT_TRUE(counters.at("commands").empty());
+  EXPECT_EQ(counters.at("fua_writes"), 0);
+  EXPECT_TRUE(good("admin-log").at("admin_commands").empty());
 }
 
 }  // namespace

@@ -287,8 +287,9 @@ void Engine::serve(SubmissionQueue& sq) {
 
 // Puts the two halves of fused pairs together.
 void Engine::take(SubmissionQueue& sq, const SubmissionEntry& entry) {
-  auto& opcodes = sq.id.value == 0 ? counters_.admin_opcodes : counters_.io_opcodes;
-  opcodes[entry.opcode].add();
+  const bool is_admin = sq.id.value == 0;
+  (is_admin ? counters_.admin_opcodes : counters_.io_opcodes)[entry.opcode].add();
+  if (is_admin) admin_log_.add(entry);
   const unsigned fuse = entry.fuse();
   if (fuse == static_cast<unsigned>(Fuse::second) && sq.fused_first) {
     const Command pair{entry, *sq.fused_first};
@@ -347,7 +348,7 @@ void Engine::hold_commit(SubmissionQueue& sq, const Command& command) {
   std::vector<std::byte> data;
   if (sq.id.value != 0 && !command.compare) data.resize(executor_.write_bytes(command.entry));
   if (!data.empty()) {
-    context_.begin(command.entry, {.page_size = page_size_, .sgl = config_.sgl});
+    context_.begin(sq.id, command.entry, {.page_size = page_size_, .sgl = config_.sgl});
     Status fetched = context_.map_data(data.size());
     if (fetched.ok()) fetched = context_.read_host(0, data);
     moved_ += context_.moved();
@@ -364,7 +365,7 @@ void Engine::execute(SubmissionQueue& sq, const Command& command, std::span<cons
   if (command.compare) return execute_fused(sq, command);
   const bool is_admin = sq.id.value == 0;
   // Admin commands over PCIe use PRPs only (NVMe 1.4, 4.2).
-  context_.begin(command.entry, {.page_size = page_size_, .sgl = config_.sgl && !is_admin});
+  context_.begin(sq.id, command.entry, {.page_size = page_size_, .sgl = config_.sgl && !is_admin});
   context_.use(fetched);
   const std::optional<Status> status = is_admin ? admin(context_) : executor_.execute_io(context_);
   moved_ += context_.moved();
@@ -381,8 +382,8 @@ void Engine::execute_fused(SubmissionQueue& sq, const Command& command) {
     return fail(sq, command, refused, refused);
   }
   const DataMap::Options options{.page_size = page_size_, .sgl = config_.sgl};
-  fused_context_.begin(compare, options);
-  context_.begin(command.entry, options);
+  fused_context_.begin(sq.id, compare, options);
+  context_.begin(sq.id, command.entry, options);
   Status compare_status;
   const Status write_status = executor_.execute_fused(fused_context_, context_, compare_status);
   moved_ += context_.moved() + fused_context_.moved();

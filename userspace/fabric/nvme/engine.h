@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/nvme/admin_log.h"
 #include "fabric/nvme/cmb.h"
 #include "fabric/nvme/context.h"
 #include "fabric/nvme/counters.h"
@@ -77,6 +78,9 @@ class Engine {
   bool process_once();
   /// When process_once() must be called even if nothing happens: the next delayed command.
   [[nodiscard]] std::optional<Clock::time_point> deadline() const;
+
+  /// The admin commands fetched last. Any thread.
+  [[nodiscard]] const AdminLog& admin_log() const { return admin_log_; }
 
   /// Queues that exist, for tests.
   [[nodiscard]] unsigned submission_queues() const;
@@ -161,6 +165,7 @@ class Engine {
   EngineCounters& counters_;
   Dma dma_;
   AsyncEvents events_;
+  AdminLog admin_log_;
 
   std::atomic<std::uint32_t> requests_{0};
   std::atomic<bool> paused_{false};

@@ -197,6 +197,8 @@ TEST_F(IoCommands, ForceUnitAccessIsDurable) {
   EXPECT_TRUE(drive.io(io_entry(IoOpcode::write_zeroes, 1, 0, 1, kFua)).ok());
   cut();
   EXPECT_EQ(drive.read(0), zeroes(512));
+  EXPECT_TRUE(drive.write(0, pattern(512, 2)).ok());
+  EXPECT_EQ(drive.commands.counters().fua_writes, 1U) << "of two writes and two Write Zeroes";
 }
 
 TEST_F(IoCommands, WithTheCacheOffWritesAreDurable) {

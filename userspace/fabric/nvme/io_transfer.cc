@@ -19,6 +19,7 @@ Status commit_write(Execution& x, const IoRange& range, std::span<const std::byt
   x.drive.health.count_write(data.size());
   x.drive.health.count_start();
   ++x.drive.counters.write_commands;
+  if ((x.entry.cdw12 & kForceUnitAccess) != 0) ++x.drive.counters.fua_writes;
   x.drive.counters.bytes_written += data.size();
   return status::kSuccess;
 }
