@@ -9,6 +9,8 @@
  *				pairs lender|borrower|cmb irq|poll ENTRIES COUNT
  *				over-quota
  *				hostile SECONDS SEED
+ *				admin OPCODE NSID CDW10 CDW11: without data; the
+ *				result is its status, and what came with it
  *				unmapped at ADDRESS LBA BLOCKS: an address that
  *				is not mapped; 0: that of a page that never was;
  *				4096 bytes of the media, as so many blocks
@@ -18,6 +20,7 @@
  * smartio_nvme must not be loaded on that host: it would take the ways.
  */
 #include <linux/module.h>
+#include <linux/nvme.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -214,6 +217,33 @@ static int probe_over_quota(struct probe *p)
 	return ret ? ret : -EOVERFLOW;
 }
 
+/* What nvme-core would not send for user space. */
+static int probe_admin(struct probe *p, u8 opcode, u32 nsid, u32 cdw10,
+		       u32 cdw11)
+{
+	struct snvme_admin_req *req = (void *)p->message;
+	struct snvme_admin_reply *reply = (void *)p->reply;
+	struct nvme_command *cmd = (void *)req->sqe;
+	size_t size;
+	int ret;
+
+	ret = probe_attach(p);
+	if (ret)
+		return ret;
+	memset(req, 0, sizeof(*req));
+	req->op = cpu_to_le16(SNVME_ADMIN);
+	cmd->common.opcode = opcode;
+	cmd->common.nsid = cpu_to_le32(nsid);
+	cmd->common.cdw10 = cpu_to_le32(cdw10);
+	cmd->common.cdw11 = cpu_to_le32(cdw11);
+	ret = probe_call(p, sizeof(*req), &size);
+	if (!ret)
+		snprintf(p->result, sizeof(p->result), "%04X %#llx\n",
+			 le16_to_cpu(reply->status), le64_to_cpu(reply->result));
+	smartio_close(p->sdev);
+	return ret;
+}
+
 static int probe_run(struct probe *p, char *text)
 {
 	static const char * const placements[] = {
@@ -221,7 +251,7 @@ static int probe_run(struct probe *p, char *text)
 		[SNVME_SQ_BORROWER] = "borrower",
 		[SNVME_SQ_CMB] = "cmb",
 	};
-	unsigned int a, b;
+	unsigned int a, b, c, d;
 	u64 lba, used;
 	char where[16], how[8];
 	int placement, ret;
@@ -252,6 +282,8 @@ static int probe_run(struct probe *p, char *text)
 		return probe_over_quota(p);
 	if (sscanf(text, "hostile %u %u", &a, &b) == 2)
 		return probe_hostile(p, a, b);
+	if (sscanf(text, "admin %u %u %u %u", &a, &b, &c, &d) == 4)
+		return probe_admin(p, a, b, c, d);
 	if (sscanf(text, "unmapped at %llx %llu %u", &used, &lba, &a) == 3)
 		return probe_unmapped(p, used, lba, a);
 	return -EINVAL;
