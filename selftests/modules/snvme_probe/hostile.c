@@ -11,12 +11,15 @@
 
 #include "probe.h"
 
+/* Kinds of messages: see send_one(). */
+#define HOSTILE_KINDS	6
+
 struct hostile {
 	struct probe *p;
 	struct rnd_state rnd;
 	struct probe_pair pair;		/* one that is really there */
 	u32 max_entries;
-	unsigned long sent;
+	unsigned long sent[HOSTILE_KINDS];
 	unsigned long refused;
 };
 
@@ -236,7 +239,7 @@ static size_t noise(struct hostile *h)
 /* Sends one of them. An error if it was not refused. */
 static int send_one(struct hostile *h)
 {
-	size_t (*const kinds[])(struct hostile *h) = {
+	size_t (*const kinds[HOSTILE_KINDS])(struct hostile *h) = {
 		bad_create, bad_delete, bad_attach, bad_admin, forbidden_admin,
 		noise,
 	};
@@ -246,7 +249,7 @@ static int send_one(struct hostile *h)
 	int ret;
 
 	ret = probe_call(h->p, size, &reply_size);
-	h->sent++;
+	h->sent[kind]++;
 	if (ret == -ENOLINK || ret == -ETIMEDOUT)
 		return ret;
 	if (!ret && kinds[kind] == forbidden_admin &&
@@ -288,7 +291,8 @@ int probe_hostile(struct probe *p, unsigned int seconds, u32 seed)
 {
 	unsigned long end = jiffies + seconds * HZ;
 	struct hostile h = { .p = p };
-	int ret, err;
+	unsigned long sent = 0;
+	int ret, err, len, i;
 
 	prandom_seed_state(&h.rnd, seed);
 	ret = probe_attach(p);
@@ -309,7 +313,14 @@ int probe_hostile(struct probe *p, unsigned int seconds, u32 seed)
 	if (!ret)
 		ret = err;
 	smartio_close(p->sdev);
-	snprintf(p->result, sizeof(p->result),
-		 "sent %lu refused %lu result %d\n", h.sent, h.refused, ret);
+	for (i = 0; i < HOSTILE_KINDS; i++)
+		sent += h.sent[i];
+	len = scnprintf(p->result, sizeof(p->result),
+			"sent %lu refused %lu result %d kinds", sent,
+			h.refused, ret);
+	for (i = 0; i < HOSTILE_KINDS; i++)
+		len += scnprintf(p->result + len, sizeof(p->result) - len,
+				 " %lu", h.sent[i]);
+	scnprintf(p->result + len, sizeof(p->result) - len, "\n");
 	return ret;
 }
