@@ -105,6 +105,8 @@ TEST(Apertures, OutsideTheWindowsAreRefused) {
   EXPECT_TRUE(ok([](auto* a) { a[3] = {.mw = 1, .rsvd = 0, .base = 0xFEE00000, .size = 1 << 20}; }));
   EXPECT_FALSE(ok([](auto* a) { a[0].size = 0; }));
   EXPECT_FALSE(ok([](auto* a) { a[0].size = (1ULL << 32) + 1; }));
+  EXPECT_TRUE(ok([](auto* a) { a[1] = {.mw = 1, .rsvd = 0, .base = 0, .size = kWindows[1]}; }));
+  EXPECT_FALSE(ok([](auto* a) { a[1] = {.mw = 1, .rsvd = 0, .base = 0, .size = kWindows[1] + 1}; }));
   EXPECT_FALSE(ok([](auto* a) { a[0].mw = 2; }));
   EXPECT_FALSE(ok([](auto* a) { a[1] = {.mw = 0xFFFFFFFF, .rsvd = 0, .base = 0, .size = 1}; }));
   EXPECT_FALSE(ok([](auto* a) { a[1] = {.mw = 1, .rsvd = 0, .base = ~0ULL, .size = 2}; }));
