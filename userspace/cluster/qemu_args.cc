@@ -65,21 +65,50 @@ class Arguments {
   std::vector<std::string> words_;
 };
 
-void add_endpoint(Arguments& arguments, const Endpoint& endpoint, unsigned port) {
+void add_root_port(Arguments& arguments, unsigned port) {
   arguments.device(fmt::format("pcie-root-port,id=rp{0},bus=pcie.0,addr={1:#x},chassis={2},slot={2}", port,
                                kFirstPortSlot + port, port + 1));
-  std::string bus = fmt::format("rp{}", port);
-  if (endpoint.kind == Endpoint::Kind::ntb_secondary) {
-    arguments.device(fmt::format("x3130-upstream,id=up{0},bus=rp{0}", port));
-    arguments.device(fmt::format("xio3130-downstream,id=dn{0},bus=up{0},chassis={1},slot={2}", port,
-                                 kFirstSwitchChassis + port, port + 1));
-    bus = fmt::format("dn{}", port);
-  }
+}
+
+void add_endpoint(Arguments& arguments, const Endpoint& endpoint, const std::string& bus) {
   const nlohmann::ordered_json device = {{"driver", "vfio-user-pci"},
                                          {"id", endpoint.name},
                                          {"bus", bus},
                                          {"socket", {{"type", "unix"}, {"path", endpoint.socket}}}};
   arguments.device(device.dump());
+}
+
+/// Each endpoint behind a root port of its own.
+void add_to_root_ports(Arguments& arguments, const std::vector<Endpoint>& endpoints) {
+  unsigned port = 0;
+  for (const Endpoint& endpoint : endpoints) {
+    add_root_port(arguments, port);
+    std::string bus = fmt::format("rp{}", port);
+    if (endpoint.kind == Endpoint::Kind::ntb_secondary) {
+      arguments.device(fmt::format("x3130-upstream,id=up{0},bus=rp{0}", port));
+      arguments.device(fmt::format("xio3130-downstream,id=dn{0},bus=up{0},chassis={1},slot={2}", port,
+                                   kFirstSwitchChassis + port, port + 1));
+      bus = fmt::format("dn{}", port);
+    }
+    add_endpoint(arguments, endpoint, bus);
+    ++port;
+  }
+}
+
+/// Switches behind root ports, each endpoint behind a downstream port.
+void add_to_switches(Arguments& arguments, const std::vector<Endpoint>& endpoints) {
+  unsigned port = 0;
+  for (const Endpoint& endpoint : endpoints) {
+    const unsigned number = port / topology::kMostRootPorts;
+    if (port % topology::kMostRootPorts == 0) {
+      add_root_port(arguments, number);
+      arguments.device(fmt::format("x3130-upstream,id=up{0},bus=rp{0}", number));
+    }
+    arguments.device(fmt::format("xio3130-downstream,id=dn{0},bus=up{1},addr={2:#x},chassis={3},slot={4}", port, number,
+                                 port % topology::kMostRootPorts, kFirstSwitchChassis + number, port + 1));
+    add_endpoint(arguments, endpoint, fmt::format("dn{}", port));
+    ++port;
+  }
 }
 
 }  // namespace
@@ -139,9 +168,12 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
   arguments.add("-chardev", listening("qmp", host.name, ""), "-object", "monitor-qmp,id=monitor,chardev=qmp");
 
   if (options.with_fabric) {
-    unsigned port = 0;
-    for (const Endpoint& endpoint : topology::endpoints(topology)) {
-      if (endpoint.host == host.name) add_endpoint(arguments, endpoint, port++);
+    std::vector<Endpoint> endpoints = topology::endpoints(topology);
+    std::erase_if(endpoints, [&](const Endpoint& endpoint) { return endpoint.host != host.name; });
+    if (endpoints.size() <= topology::kMostRootPorts) {
+      add_to_root_ports(arguments, endpoints);
+    } else {
+      add_to_switches(arguments, endpoints);
     }
   }
   return arguments.take();

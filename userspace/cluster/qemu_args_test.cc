@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 
 namespace smartio::cluster {
 namespace {
@@ -117,6 +118,39 @@ TEST(QemuArguments, EveryTopologyGivesEveryEndpointOnePlaceOfItsOwn) {
       EXPECT_EQ(std::ranges::adjacent_find(sorted), sorted.end()) << entry.path();
     }
   }
+}
+
+TEST(QemuArguments, MoreEndpointsThanRootPortsAreBehindSwitches) {
+  const auto devices = values(arguments(ours("star-31"), 0), "-device");
+  EXPECT_THAT(std::span(devices).subspan(5, 4),
+              ElementsAre("pcie-root-port,id=rp0,bus=pcie.0,addr=0x8,chassis=1,slot=1", "x3130-upstream,id=up0,bus=rp0",
+                          "xio3130-downstream,id=dn0,bus=up0,addr=0x0,chassis=64,slot=1",
+                          HasSubstr(R"("id":"ntb0","bus":"dn0")")));
+  EXPECT_THAT(std::span(devices).subspan(37, 6),
+              ElementsAre("xio3130-downstream,id=dn15,bus=up0,addr=0xf,chassis=64,slot=16",
+                          HasSubstr(R"("id":"ntb15","bus":"dn15")"),
+                          "pcie-root-port,id=rp1,bus=pcie.0,addr=0x9,chassis=2,slot=2", "x3130-upstream,id=up1,bus=rp1",
+                          "xio3130-downstream,id=dn16,bus=up1,addr=0x0,chassis=65,slot=17",
+                          HasSubstr(R"("id":"ntb16","bus":"dn16")")));
+  EXPECT_THAT(devices.back(), HasSubstr(R"("id":"drive0","bus":"dn31")"));
+}
+
+TEST(QemuArguments, SixteenEndpointsHaveRootPortsOfTheirOwn) {
+  const auto count_of = [](unsigned cables, std::string_view device) {
+    const auto topology = topology::parse(fmt::format("[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\ncpus = 3\n"
+                                                      "[[host]]\nname = \"b\"\ncount = {}\n"
+                                                      "[[cable]]\nbetween = [\"a\", \"b*\"]\n",
+                                                      cables),
+                                          "f")
+                              .value();
+    const auto devices = values(arguments(topology, 0), "-device");
+    return std::ranges::count_if(devices, [&](const std::string& word) { return word.starts_with(device); });
+  };
+  EXPECT_EQ(count_of(16, "pcie-root-port"), 16);
+  EXPECT_EQ(count_of(16, "x3130"), 0);
+  EXPECT_EQ(count_of(17, "pcie-root-port"), 2);
+  EXPECT_EQ(count_of(17, "x3130"), 2);
+  EXPECT_EQ(count_of(17, "xio3130"), 17);
 }
 
 TEST(QemuArguments, WithoutTheFabricAHostHasNothingOfIt) {

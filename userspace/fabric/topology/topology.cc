@@ -25,7 +25,11 @@ constexpr std::uint64_t kTi = 1ULL << 40;
 constexpr std::size_t kLargestFile = kMi;
 constexpr std::size_t kMostHosts = 64;  // the hosts' LAN is a /24, and a cluster runs on one machine
 constexpr std::size_t kMostNamespaces = 64;
-constexpr std::size_t kMostEndpoints = 16;  // each takes a root port of its own on pcie.0, which has 32 slots
+constexpr std::size_t kMostEndpoints = 128;  // 8 switches, and 145 of the 256 bus numbers
+// ntb_hw_amd takes 24 interrupt vectors an NTB. A CPU has some 200 for all devices; one of a single CPU ran out of them
+// at the seventh NTB.
+constexpr unsigned kVectorsOfNtb = 24;
+constexpr std::size_t kNtbsOfCpu = 6;
 
 /// Builds the Topology from the parsed file; every method reads one kind of table.
 class Reader {
@@ -64,7 +68,6 @@ class Reader {
     TableReader reader(table, "[[host]]", complaints_);
     Host host;
     host.name = reader.name("name");
-    unique(reader, host.name, host_names_);
     constexpr std::string_view kRightMemory = "memory is 64M to 1T in whole MiB, e.g. \"512M\"";
     host.memory = reader.size("memory", host.memory, kRightMemory);
     if (host.memory < 64 * kMi || host.memory > kTi || host.memory % kMi != 0) {
@@ -81,7 +84,24 @@ class Reader {
       }
     }
     reader.known("iommu");
+    const auto count = reader.number("count", 1, {1, kMostHosts});
     reader.finish();
+    if (!reader.has("count")) {
+      unique(reader, host.name, host_names_);
+      add_host(reader, std::move(host));
+      return;
+    }
+    const std::string name = host.name;
+    series_[name] = count;
+    for (const std::string& numbered : numbered_names(name, count)) {
+      host.name = numbered;
+      if (!is_name(numbered)) reader.complain("name", fmt::format("{:?} is too long a name", numbered), "shorten it");
+      unique(reader, numbered, host_names_);
+      add_host(reader, host);
+    }
+  }
+
+  void add_host(TableReader& reader, Host host) {
     if (topology_.hosts.size() == kMostHosts) {
       reader.complain("name", "too many hosts", fmt::format("at most {}", kMostHosts));
       return;
@@ -89,13 +109,19 @@ class Reader {
     topology_.hosts.push_back(std::move(host));
   }
 
+  /// NAME1, NAME2 …
+  static std::vector<std::string> numbered_names(std::string_view name, std::uint64_t count) {
+    std::vector<std::string> names;
+    for (std::uint64_t i = 1; i <= count; ++i) names.push_back(fmt::format("{}{}", name, i));
+    return names;
+  }
+
   void read_cable(const toml::table& table) {
     TableReader reader(table, "[[cable]]", complaints_);
     Link link;
-    std::string name = fmt::format("cable{}", cables_++);
+    std::string name;
     if (reader.has("name")) name = reader.name("name");
     reader.known("name");
-    unique(reader, name, cable_names_);
 
     constexpr std::string_view kRightBetween =
         "between names two different hosts, the one with the primary side first, e.g. [\"lender\", \"borrower\"]";
@@ -104,10 +130,11 @@ class Reader {
       reader.complain("between", "between does not name two different hosts", kRightBetween);
       return;
     }
-    link.primary = between[0];
-    link.secondary = between[1];
-    known_host(reader, "between", link.primary);
-    known_host(reader, "between", link.secondary);
+    const std::vector<std::string> primaries = hosts_of(reader, between[0]);
+    const std::vector<std::string> secondaries = hosts_of(reader, between[1]);
+    if (between[0].ends_with('*') && between[1].ends_with('*')) {
+      reader.complain("between", "both are many hosts", "one of the two is a single host");
+    }
 
     constexpr std::string_view kRightWindows =
         "windows are two powers of two, 64K to 256G each, e.g. [\"4G\", \"64M\"]";
@@ -122,13 +149,48 @@ class Reader {
     const auto count = reader.number("count", 1, {1, 8});
     link.vectors = static_cast<unsigned>(reader.number("vectors", link.vectors, {24, 128}));
     reader.finish();
+    if (complaints_.any()) return;
 
+    const std::size_t cables = std::max(primaries.size(), secondaries.size());
+    for (std::size_t i = 0; i < cables; ++i) {
+      link.primary = primaries[primaries.size() == 1 ? 0 : i];
+      link.secondary = secondaries[secondaries.size() == 1 ? 0 : i];
+      const bool many = between[0].ends_with('*') || between[1].ends_with('*');
+      const std::string own = name.empty() ? fmt::format("cable{}", cables_)
+                              : many       ? fmt::format("{}{}", name, i + 1)
+                                           : name;
+      ++cables_;
+      if (link.primary == link.secondary) {
+        reader.complain("between", "between does not name two different hosts", kRightBetween);
+      }
+      unique(reader, own, cable_names_);
+      add_links(reader, link, own, count);
+    }
+  }
+
+  void add_links(TableReader& reader, Link link, const std::string& cable, std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
-      link.name = count == 1 ? name : fmt::format("{}.{}", name, i);
-      add_endpoint(reader, "between", link.primary);
-      add_endpoint(reader, "between", link.secondary);
+      link.name = count == 1 ? cable : fmt::format("{}.{}", cable, i);
+      add_ntb(reader, link.primary);
+      add_ntb(reader, link.secondary);
       topology_.links.push_back(link);
     }
+  }
+
+  /// The hosts that a word of `between` means: one, or "NAME*" for all of a [[host]] with count.
+  std::vector<std::string> hosts_of(TableReader& reader, const std::string& word) {
+    if (!word.ends_with('*')) {
+      known_host(reader, "between", word);
+      return {word};
+    }
+    const std::string name = word.substr(0, word.size() - 1);
+    const auto found = series_.find(name);
+    if (found == series_.end()) {
+      reader.complain("between", fmt::format("there is no [[host]] {:?} with count", name),
+                      "\"NAME*\" means the hosts of a [[host]] above that has a count");
+      return {};
+    }
+    return numbered_names(name, found->second);
   }
 
   void read_drive(const toml::table& table) {
@@ -227,10 +289,28 @@ class Reader {
     reader.complain(key, fmt::format("there is no host {:?}", name), fmt::format("the hosts are {}", all));
   }
 
-  void add_endpoint(TableReader& reader, std::string_view key, const std::string& host) {
-    if (++endpoints_[host] <= kMostEndpoints) return;
-    reader.complain(key, fmt::format("too many devices in host {:?}", host),
-                    fmt::format("at most {} NTBs and drives a host", kMostEndpoints));
+  void add_endpoint(TableReader& reader, std::string_view key, const std::string& name) {
+    const std::size_t count = ++endpoints_[name];
+    if (count > kMostEndpoints) {
+      reader.complain(key, fmt::format("too many devices in host {:?}", name),
+                      fmt::format("at most {} NTBs and drives a host", kMostEndpoints));
+    }
+    const auto host = std::ranges::find(topology_.hosts, name, &Host::name);
+    if (host == topology_.hosts.end() || host->iommu == Iommu::none || count <= kMostRootPorts) return;
+    reader.complain(key, fmt::format("too many devices in host {:?}, which has an IOMMU", name),
+                    fmt::format("at most {} NTBs and drives there: more are behind switches, which put all their "
+                                "devices into one IOMMU group",
+                                kMostRootPorts));
+  }
+
+  void add_ntb(TableReader& reader, const std::string& name) {
+    add_endpoint(reader, "between", name);
+    const std::size_t ntbs = ++ntbs_[name];
+    const auto host = std::ranges::find(topology_.hosts, name, &Host::name);
+    if (host == topology_.hosts.end() || ntbs <= kNtbsOfCpu * host->cpus) return;
+    reader.complain("between", fmt::format("host {:?} has too few interrupt vectors for {} NTBs", name, ntbs),
+                    fmt::format("the driver takes {} each: {} NTBs need a CPU, so cpus = {} or more there",
+                                kVectorsOfNtb, kNtbsOfCpu, (ntbs + kNtbsOfCpu - 1) / kNtbsOfCpu));
   }
 
   const toml::table& root_;
@@ -239,7 +319,9 @@ class Reader {
   Names host_names_;
   Names cable_names_;
   Names drive_names_;
-  std::map<std::string, std::size_t, std::less<>> endpoints_;
+  std::map<std::string, std::uint64_t, std::less<>> series_;   // hosts of a [[host]] with count, by its name
+  std::map<std::string, std::size_t, std::less<>> endpoints_;  // by host
+  std::map<std::string, std::size_t, std::less<>> ntbs_;       // of them
   std::size_t cables_ = 0;
 };
 

@@ -10,12 +10,15 @@
 //   [[host]]                            # one or more
 //   name = "lender"                     # required; names are lower-case letters, digits and '-', a letter first
 //   memory = "512M"                     # 64M to 1T in whole MiB; default 512M
-//   cpus = 1                            # 1 to 64; default 1
-//   iommu = "none"                      # or "intel"; default "none"
+//   cpus = 1                            # 1 to 64, at least one for 6 NTBs; default 1
+//   iommu = "none"                      # or "intel", with at most 16 NTBs and drives; default "none"
+//   count = 31                          # 1 to 64: hosts NAME1 to NAME31 instead of one NAME
 //
 //   [[cable]]                           # none or more: an NTB adapter in each of two hosts, and the cable
-//   name = "cable0"                     # default "cable" and the cable's place in the file, from 0
-//   between = ["lender", "borrower"]    # required; the host with the primary side comes first
+//   name = "cable0"                     # default "cable" and the cable's place in the file, from 0; cables of a
+//                                       # "NAME*" count as so many, and a name gets numbers from 1
+//   between = ["lender", "borrower"]    # required; the host with the primary side comes first. One of them may be
+//                                       # "NAME*": a cable for each host of a [[host]] with count
 //   windows = ["4G", "64M"]             # the two memory windows, powers of two, 64K to 256G; default as here
 //   count = 1                           # 1 to 8; 2 makes links cable0.0 and cable0.1 ("dual adapters"); default 1
 //   vectors = 64                        # MSI-X entries on each side, 24 to 128; default 64
@@ -53,6 +56,9 @@
 namespace smartio::topology {
 
 enum class Iommu : std::uint8_t { none, intel };
+
+/// A host with more endpoints has them behind switches of so many ports each.
+constexpr unsigned kMostRootPorts = 16;
 
 struct Host {
   std::string name;

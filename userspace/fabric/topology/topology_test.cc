@@ -148,6 +148,24 @@ std::string drive(std::string_view line) {
   return with(fmt::format("[[drive]]\nname = \"d\"\nhost = \"a\"\nsize = \"1G\"\n{}\n", line));
 }
 
+/// A hub with so many cables to hosts spoke1, spoke2 …
+std::string many_cables(unsigned cpus, unsigned count, std::string_view iommu) {
+  return fmt::format(R"([cluster]
+name = "c"
+[[host]]
+name = "hub"
+cpus = {}
+iommu = "{}"
+[[host]]
+name = "spoke"
+count = {}
+cpus = 2
+[[cable]]
+between = ["hub", "spoke*"]
+)",
+                     cpus, iommu, count);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Topology, Refused,
     ::testing::Values(
@@ -209,10 +227,35 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"CountNine", cable("count = 9"), 9, "9 is not possible", "1 to 8"},
         Refusal{"VectorsFew", cable("vectors = 23"), 9, "23 is not possible", "24 to 128"},
         Refusal{"CableKey", cable("window = 1"), 9, "unknown key \"window\"", "windows"},
-        Refusal{"TooManyDevices",
-                cable("count = 8\n[[cable]]\nbetween=[\"b\",\"a\"]\ncount = 8\n[[drive]]\nname=\"d\"\n"
-                      "host=\"a\"\nsize=\"1M\""),
-                15, "too many devices", "at most 16"},
+        Refusal{"HostCountZero", host("name = \"a\"\ncount = 0"), 5, "0 is not possible", "1 to 64"},
+        Refusal{"HostCountLarge", host("name = \"a\"\ncount = 65"), 5, "65 is not possible", "1 to 64"},
+        Refusal{"HostOfCountTwice", with("[[host]]\nname = \"c2\"\n[[host]]\nname = \"c\"\ncount = 2\n"), 10,
+                "two of the name \"c2\"", "line 8"},
+        Refusal{"HostOfCountLongName", host("name = \"a2345678901234567890123456789012\"\ncount = 1"), 4, "too long",
+                "shorten"},
+        Refusal{"HostsOfCountAreTooMany", with("[[host]]\nname = \"c\"\ncount = 63\n"), 8, "too many hosts",
+                "at most 64"},
+        Refusal{"BetweenManyUnknown", with("[[cable]]\nbetween = [\"a\", \"c*\"]\n"), 8, "no [[host]] \"c\" with count",
+                "NAME*"},
+        Refusal{"BetweenManyOfOne", with("[[cable]]\nbetween = [\"a\", \"b*\"]\n"), 8, "no [[host]] \"b\" with count",
+                "NAME*"},
+        Refusal{"BetweenManyAndMany",
+                with("[[host]]\nname=\"c\"\ncount=2\n[[host]]\nname=\"d\"\ncount=2\n"
+                     "[[cable]]\nbetween = [\"c*\", \"d*\"]\n"),
+                14, "both are many", "single host"},
+        Refusal{"BetweenManyAndOneOfThem",
+                with("[[host]]\nname=\"c\"\ncount=2\n[[cable]]\nbetween = [\"c2\", \"c*\"]\n"), 11,
+                "two different hosts", "primary side first"},
+        Refusal{"SeventhNtbOfACpu", cable("count = 7"), 8, "too few interrupt vectors for 7 NTBs",
+                "6 NTBs need a CPU, so cpus = 2"},
+        Refusal{"ThirteenthNtbOfTwoCpus", many_cables(2, 13, "none"), 12,
+                "host \"hub\" has too few interrupt vectors for 13 NTBs", "cpus = 3"},
+        Refusal{"DevicesBehindAnIommu", many_cables(3, 17, "intel"), 12, "\"hub\", which has an IOMMU", "at most 16"},
+        Refusal{
+            "TooManyDevices",
+            many_cables(22, 62, "none") +
+                "[[cable]]\nbetween = [\"spoke*\", \"hub\"]\n[[cable]]\nbetween = [\"hub\", \"spoke1\"]\ncount = 5\n",
+            16, "too many devices in host \"hub\"", "at most 128"},
         Refusal{"DriveWithoutName", with("[[drive]]\nhost = \"a\"\nsize = \"1G\"\n"), 7, "name is missing", "letter"},
         Refusal{"DriveTwice", drive("[[drive]]\nname = \"d\"\nhost = \"b\"\nsize = \"1G\""), 12, "two of the name",
                 "8"},
@@ -255,6 +298,54 @@ TEST(Topology, RefusesMoreHostsThanTheLanHolds) {
   ASSERT_FALSE(t);
   EXPECT_THAT(t.error().message, AllOf(StartsWith("f:132: "), HasSubstr("too many hosts")));
 }
+
+TEST(Topology, AHostWithCountIsThatManyAndACableToAllIsThatManyToo) {
+  auto t = parse(R"([cluster]
+name = "c"
+[[host]]
+name = "hub"
+cpus = 2
+[[host]]
+name = "spoke"
+memory = "96M"
+count = 2
+[[cable]]
+between = ["hub", "spoke2"]
+[[cable]]
+between = ["hub", "spoke*"]
+vectors = 32
+[[cable]]
+name = "back"
+between = ["spoke*", "hub"]
+count = 2
+[[cable]]
+between = ["hub", "spoke1"]
+)",
+                 "f");
+  ASSERT_TRUE(t) << t.error().message;
+  std::vector<std::string> hosts;
+  for (const Host& h : t->hosts) hosts.push_back(fmt::format("{} {}", h.name, h.memory >> 20));
+  EXPECT_THAT(hosts, ElementsAre("hub 512", "spoke1 96", "spoke2 96"));
+  std::vector<std::string> links;
+  for (const Link& l : t->links) links.push_back(fmt::format("{} {} {} {}", l.name, l.primary, l.secondary, l.vectors));
+  EXPECT_THAT(links, ElementsAre("cable0 hub spoke2 64", "cable1 hub spoke1 32", "cable2 hub spoke2 32",
+                                 "back1.0 spoke1 hub 64", "back1.1 spoke1 hub 64", "back2.0 spoke2 hub 64",
+                                 "back2.1 spoke2 hub 64", "cable5 hub spoke1 64"));
+}
+
+TEST(Topology, ACountOfOneIsNumberedToo) {
+  auto t = parse(many_cables(1, 1, "intel"), "f");
+  ASSERT_TRUE(t) << t.error().message;
+  EXPECT_EQ(t->hosts[1].name, "spoke1");
+  EXPECT_EQ(t->links.at(0).secondary, "spoke1");
+}
+
+TEST(Topology, SixNtbsNeedACpu) {
+  EXPECT_TRUE(parse(many_cables(1, 6, "none"), "f"));
+  EXPECT_TRUE(parse(many_cables(6, 36, "none"), "f"));
+}
+
+TEST(Topology, AHostWithAnIommuMayHaveSixteenDevices) { EXPECT_TRUE(parse(many_cables(3, 16, "intel"), "f")); }
 
 TEST(Topology, RefusesMoreNamespacesThanItHolds) {
   std::string text = drive("");
@@ -355,7 +446,8 @@ TEST(Topology, OurOwnTopologiesAreRight) {
     EXPECT_EQ(t->name, entry.path().stem());
     std::uint64_t memory = 0;
     for (const Host& h : t->hosts) memory += h.memory;
-    EXPECT_LE(memory, 2ULL << 30) << entry.path() << ": QEMU and the fabric need the rest of 3 GiB";
+    // A QEMU takes some 150 MiB besides: 3 GiB for all, 10 for make check-scale.
+    EXPECT_LE(memory, (t->hosts.size() > 4 ? 5ULL : 2ULL) << 30) << entry.path();
   }
   EXPECT_GE(count, 8U);
 }
