@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -17,9 +18,18 @@ namespace {
 
 constexpr const char* kReadyFile = "fabric.ready";
 
+/// Each interrupt vector in use is a descriptor: 24 an NTB, more than the usual 1024 with 31 cables.
+void allow_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) spdlog::warn("descriptors: still limited to the soft limit");
+}
+
 int run(const std::filesystem::path& file, const std::filesystem::path& state) {
   using smartio::fabric::Fabric;
 
+  allow_descriptors();
   const auto topology = smartio::topology::load(file);
   if (!topology) {
     fmt::print(stderr, "smartio-fabric: {}\n", topology.error().message);
