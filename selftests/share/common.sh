@@ -54,6 +54,16 @@ load_links() {
 			! [ -d /sys/module/$m ] || modprobe -r $m
 		done
 		modprobe ntb_hw_amd; modprobe ntb_smartio "$@"' ${link_options[@]+"${link_options[@]}"}
+	ntbs_driven "$1"
+}
+# modprobe succeeds if a probe failed: then the NTB has no driver.
+ntbs_driven() {
+	sh_on "$1" 'bad=0
+		for d in $(grep -lx 0x148b /sys/bus/pci/devices/*/device); do
+			d=${d%/device}
+			[ -e $d/driver ] || { echo "NTB ${d##*/} of $1 has no driver: $(dmesg | grep -F "ntb_hw_amd ${d##*/}" | tail -1)" >&2; bad=1; }
+		done
+		exit $bad' "$1"
 }
 links_only() {
 	local host
