@@ -139,6 +139,8 @@ host_report() {
 		dmesg -r | awk -v m="$1" "m && index(\$0, m) { delete l; n = 0 } /^<[0-4]>/ { l[n++] = \$0 } END { for (i = 0; i < n; i++) print l[i]; print \"end\" }"' \
 		"$since"
 }
+# log_since HOST: the messages alone.
+log_since() { host_report "$1" | sed -n '/^</p'; }
 # Of a host that was booted, or is gone: what its console says of this test's time, which has all warnings.
 console_report() { tail -c +$((${console_size[$1]} + 1)) "$folder/$1.console.log" | grep -aoE '\[ *[0-9]+\.[0-9]{6}\] .*' || true; }
 
