@@ -71,7 +71,7 @@ check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, 
 check-unit: ready ## the unit tests under ASan and UBSan
 	@$(tree) scripts/check unit
 
-check-tsan: ready ## the unit tests under TSan
+check-tsan: ready ## the unit tests that start threads, under TSan
 	@$(tree) scripts/check tsan
 
 check-model: ready ## the model of failover, by Spin: every interleaving, and that it finds what missing rules do
@@ -94,10 +94,8 @@ fuzz: ready ## each fuzzer for FUZZ_S seconds (600)
 fuzz-quick: ready ## each fuzzer for 10 seconds
 	@FUZZ_S=10 $(tree) scripts/check fuzz
 
-build-fuzz: ready ## the fuzzers, in build/check/fuzz/bin
-	@[ -e build/check/fuzz/build.ninja ] || $(tree) cmake -S userspace -B build/check/fuzz -G Ninja \
-		-DSMARTIO_FUZZ=ON -DSMARTIO_BENCH=OFF -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
-	@$(tree) $(ninja) -C build/check/fuzz fuzzers
+build-fuzz: ready ## the fuzzers, in build/check/asan/bin
+	@SMARTIO_RERUN=1 $(tree) scripts/check build_fuzz
 
 bench-fabric: build guest-overlay ## the fabric's figures beside what they are meant to be
 	@$(tree) $(ninja) -C $(programs) vfio_user_bench ntb_bench nvme_controller_bench
