@@ -223,14 +223,17 @@ note_allowance() { [ -z "${SMARTIO_ALLOWANCES:-}" ] || printf '%s\t%s\t%s\n' "$1
 clean_up() { :; }
 
 finish() {
-	local status=$?
+	local status=$? of_the_test=${CLUSTER:-}
 	trap - EXIT ERR
 	set +eE
+	# A test may have brought up one of its own, and looks after it itself.
+	export CLUSTER=$judged
 	if [ $status != 4 ] && ! judge; then
 		[ $status != 0 ] || printf 'FAIL %s: messages, evidence or failures that the test did not ask for (expected none)\n' "$test_name"
 		[ $status != 0 ] || failed=1 status=1
 	fi
 	[ $status != 0 ] || printf 'PASS %s\n' "$test_name"
+	CLUSTER=$of_the_test
 	clean_up
 	case $status,${failed:-0},${skipped:-0} in
 	0,* | *,1,* | 4,*,1) ;;
@@ -250,6 +253,7 @@ command_failed() {
 
 begin() {
 	local host state line
+	judged=${CLUSTER:-default}
 	trap finish EXIT
 	trap 'exit 143' TERM
 	trap 'exit 130' INT HUP

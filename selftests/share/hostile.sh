@@ -8,7 +8,8 @@ seed=${HOSTILE_SEED:-$RANDOM}
 victim=${borrowers[0]}
 hostile=${borrowers[1]:-}
 [ -n "$hostile" ] || skip "it takes two borrowers"
-log_may lender "link to $hostile is down"
+log_may lender "ntb[0-9]+: link to $hostile is down: "
+link_drops "$(link_of "$hostile")"
 log_may "$hostile" 'link to lender is down'
 
 # others_hold: lines about queue pairs of all the others.

@@ -26,6 +26,7 @@ using namespace std::chrono_literals;
 constexpr auto kFabricPatience = 30s;
 constexpr auto kEndPatience = 5s;
 constexpr std::size_t kLinesShown = 20;
+constexpr std::size_t kLinesOfOops = 100;
 
 double seconds_since(Deadline::Clock::time_point begin) {
   return std::chrono::duration<double>(Deadline::Clock::now() - begin).count();
@@ -202,17 +203,46 @@ Result<void> Cluster::wait_agent(const std::string& host, const ProcessId& proce
   return {};
 }
 
-Result<void> Cluster::wait_hosts(const State& state, const Topology& topology, std::chrono::seconds patience) {
-  std::mutex mutex;  // protects `failures`, and the report
+bool Cluster::ended_by_translator(const std::string& host) const {
+  return last_lines(folder_.host_file(host, "console.log"), kLinesOfOops).find("Oops: int3") != std::string::npos;
+}
+
+void Cluster::report_translator(const std::string& host) const {
+  report_(fmt::format("{:<12} ended while it booted: Oops: int3, of QEMU's translator (docs/decisions.md); once more",
+                      host));
+}
+
+Result<void> Cluster::wait_booted(State& state, const Topology& topology, const Host& host,
+                                  std::chrono::seconds patience, std::mutex& mutex) {
+  auto process_of = [&] {
+    const std::scoped_lock lock(mutex);
+    return state.hosts.at(host.name);
+  };
+  const ProcessId first = process_of();
+  if (auto ready = wait_agent(host.name, first, patience);
+      ready || interrupted() != 0 || !ended_by_translator(host.name)) {
+    return ready;
+  }
+  if (!end_process(first, kEndPatience)) return fail(fmt::format("{} does not end", host.name));
+  {
+    const std::scoped_lock lock(mutex);
+    report_translator(host.name);
+    if (auto started = start_host(state, topology, host); !started) return started;
+  }
+  return wait_agent(host.name, process_of(), patience);
+}
+
+Result<void> Cluster::wait_hosts(State& state, const Topology& topology, std::chrono::seconds patience) {
+  std::mutex mutex;  // protects `failures`, the report, and `state`
   std::vector<std::string> failures;
   {
     std::vector<std::jthread> waiting;
     for (const Host& host : topology.hosts) {
-      waiting.emplace_back([&, name = host.name, process = state.hosts.at(host.name)] {
-        const auto ready = wait_agent(name, process, patience);
+      waiting.emplace_back([&] {
+        const auto ready = wait_booted(state, topology, host, patience, mutex);
         const std::scoped_lock lock(mutex);
         if (ready) {
-          report_(fmt::format("{:<12} up    {:5.1f} s", name, running_seconds(process)));
+          report_(fmt::format("{:<12} up    {:5.1f} s", host.name, running_seconds(state.hosts.at(host.name))));
         } else {
           failures.push_back(ready.error().message);
         }
@@ -326,6 +356,16 @@ Result<void> Cluster::down() {
 
 Result<void> Cluster::boot(const std::string& host, std::chrono::seconds patience) {
   const auto begin = Deadline::Clock::now();
+  auto booted = boot_once(host, patience);
+  if (!booted && interrupted() == 0 && ended_by_translator(host)) {
+    report_translator(host);
+    booted = boot_once(host, patience);
+  }
+  if (booted) report_(fmt::format("{:<12} up    {:5.1f} s", host, seconds_since(begin)));
+  return booted;
+}
+
+Result<void> Cluster::boot_once(const std::string& host, std::chrono::seconds patience) {
   ProcessId process;
   {
     const auto lock = folder_.lock(Deadline::in(10s));
@@ -338,9 +378,10 @@ Result<void> Cluster::boot(const std::string& host, std::chrono::seconds patienc
     if (auto started = start_host(all->state, all->topology, *find_host(all->topology, host)); !started) return started;
     process = all->state.hosts.at(host);
   }
-  if (auto ready = wait_agent(host, process, patience); !ready) return ready;
-  report_(fmt::format("{:<12} up    {:5.1f} s", host, seconds_since(begin)));
-  return {};
+  auto ready = wait_agent(host, process, patience);
+  // A kernel that panicked takes a second to end QEMU.
+  if (!ready && ended_by_translator(host)) end_process(process, kEndPatience);
+  return ready;
 }
 
 Result<void> Cluster::kill(const std::string& host) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -79,13 +80,21 @@ class Cluster {
   Result<void> prepare(State& state, const topology::Topology& topology, const std::filesystem::path& file);
   Result<void> start_fabric(State& state);
   Result<void> start_host(State& state, const topology::Topology& topology, const topology::Host& host);
-  Result<void> wait_hosts(const State& state, const topology::Topology& topology, std::chrono::seconds patience);
+  Result<void> wait_hosts(State& state, const topology::Topology& topology, std::chrono::seconds patience);
   Result<void> wait_agent(const std::string& host, const ProcessId& process, std::chrono::seconds patience) const;
   Result<void> start_all(State& state, const topology::Topology& topology, const std::filesystem::path& file,
                          const UpOptions& options);
   Result<void> end_all(const State& state) const;
   /// Of a host whose process has ended: ", it ended with …" if its console says that its kernel panicked, else "".
   std::string how_it_ended(const std::string& host) const;
+  /// Its kernel died of what QEMU's translator does to patched code now and then (docs/decisions.md).
+  bool ended_by_translator(const std::string& host) const;
+  void report_translator(const std::string& host) const;
+  Result<void> boot_once(const std::string& host, std::chrono::seconds patience);
+  /// Waits until a host that was started answers; starts it once more if the translator ended it. `mutex` protects
+  /// `state` and the report.
+  Result<void> wait_booted(State& state, const topology::Topology& topology, const topology::Host& host,
+                           std::chrono::seconds patience, std::mutex& mutex);
   std::string where_it_stopped(const std::string& host, const ProcessId& process, std::size_t log_begin) const;
 
   Installation installation_;

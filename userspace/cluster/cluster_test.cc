@@ -2,6 +2,7 @@
 // The life of a cluster whose QEMU and fabric are small shell scripts: what is started, what is told, what is left.
 #include "cluster/cluster.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -154,6 +155,39 @@ TEST_F(ClusterTest, AHostThatPanickedIsNamedSo) {
   ASSERT_TRUE(wait_gone(running, Deadline::in(10s)));
   EXPECT_THAT(one.agent("a").error().message,
               HasSubstr("a is not running, it ended with \"Kernel panic - not syncing: Fatal exception ]---\""));
+}
+
+/// For a fake QEMU of host b: the first time its kernel oopses with these words, then it runs. Nothing but its second
+/// process makes the file `second`.
+std::string oops_once(std::string_view words) {
+  return fmt::format(
+      "#!/bin/sh\nshift 2\nif [ $1 = b ] && ! [ -e first ]; then touch first; echo '{}' > $1.console.log; "
+      "echo 'Kernel panic - not syncing' >> $1.console.log; exit 1; fi\n"
+      "[ $1 != b ] || touch second\necho fine >> $1.console.log; exec sleep 1000\n",
+      words);
+}
+
+TEST_F(ClusterTest, AHostThatTheTranslatorEndedIsStartedOnceMore) {
+  program("fake-qemu-system-x86_64", oops_once("Oops: int3: 0000 [#1] PREEMPT SMP NOPTI"));
+  const auto a = agent_for("a");
+  const std::jthread b([this](const std::stop_token& stop) {
+    while (!stop.stop_requested() && !std::filesystem::exists(folder_.path() / "second")) {
+      std::this_thread::sleep_for(1ms);
+    }
+    FakeAgent agent(folder_.host_file("b", "qga.sock"), [](const json&) { return FakeAgent::Statuses{}; });
+    while (!stop.stop_requested()) std::this_thread::sleep_for(1ms);
+  });
+  const auto up = cluster().up(options());
+  ASSERT_TRUE(up) << up.error().message;
+  EXPECT_THAT(said_, HasSubstr("Oops: int3"));
+  EXPECT_TRUE(alive(state().hosts.at("b")));
+}
+
+TEST_F(ClusterTest, AHostThatEndsForAnotherReasonIsNot) {
+  program("fake-qemu-system-x86_64", oops_once("Oops: general protection fault: 0000 [#1]"));
+  const auto a = agent_for("a");
+  EXPECT_FALSE(cluster().up(options()));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "second"));
 }
 
 TEST_F(ClusterTest, AHostWithoutAMonitorIsResetByBootingIt) {

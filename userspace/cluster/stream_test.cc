@@ -114,7 +114,7 @@ class QmpTest : public ::testing::Test {
         for (char c = 0; c != '\n'; line += c) {
           if (::recv(client.get(), &c, 1, 0) != 1) return;
         }
-        asked_.push_back(line.substr(1));
+        asked_.push_back(line);
       }
     });
   }
