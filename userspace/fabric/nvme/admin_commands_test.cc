@@ -245,8 +245,8 @@ TEST_F(AdminCommands, SmartCounts) {
   EXPECT_EQ(log.host_write_commands[0], 1U);
   EXPECT_EQ(log.host_read_commands[0], 1U);
   EXPECT_EQ(log.power_cycles[0], 1U);
-  EXPECT_EQ(log.temperature, 310);
-  EXPECT_EQ(log.sensors[0], 310);
+  EXPECT_EQ(+log.temperature, 310);
+  EXPECT_EQ(+log.sensors[0], 310);
   EXPECT_EQ(log.available_spare, 100);
   EXPECT_EQ(log.critical_warning, 0);
   drive.commands.power_cut();
