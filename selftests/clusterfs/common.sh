@@ -4,14 +4,14 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../share/common.sh"
 
 fs=${test_name#*/} fs=${fs%%-*}
-folder=/mnt/$fs
+mounted_at=/mnt/$fs
 case $fs in gfs2) fsck=(fsck.gfs2 -n) ;; ocfs2) fsck=(fsck.ocfs2 -fn) ;; *) fail "which file system is $test_name of?" ;; esac
 
 configure_options=()	# a test's own
 configure_one() { on "$1" "smartio-$fs" configure -c test ${configure_options[@]+"${configure_options[@]}"} "${all[@]}"; }
 start_one() { on "$1" "smartio-$fs" start; }
-mount_one() { sh_on "$1" 'smartio-$1 mount "$(readlink -f /run/shared)" "$2"' "$fs" "$folder"; }
-umount_one() { sh_on "$1" '! mountpoint -q "$2" || smartio-$1 umount "$2"' "$fs" "$folder"; }
+mount_one() { sh_on "$1" 'smartio-$1 mount "$(readlink -f /run/shared)" "$2"' "$fs" "$mounted_at"; }
+umount_one() { sh_on "$1" '! mountpoint -q "$2" || smartio-$1 umount "$2"' "$fs" "$mounted_at"; }
 stop_one() { sh_on "$1" '! [ -e /etc/corosync/corosync.conf ] || smartio-$1 stop; rm -f /etc/corosync/corosync.conf' "$fs"; }
 
 # What a test that failed may have left.
@@ -52,7 +52,7 @@ fs_log() {
 	for host in "${all[@]}"; do
 		log_may "$host" 'DLM installed|OCFS2 User DLM kernel interface loaded|workqueue: name exceeds WQ_NAME_LEN'
 		# a lockspace's own words, by its name; a node's about its connections
-		log_may "$host" '\] dlm: ([A-Za-z0-9:_.-]+: |Using TCP for communications|(connecting to|got connection from|closing connection to) [a-z0-9 ]+$)'
+		log_may "$host" '\] dlm: ([A-Za-z0-9:_.-]+: |Using TCP for communications|(connect|connecting|got connection|closing connection)[a-z0-9 :,-]*$|io handling for node: [0-9]+ stopped$|version 0x[0-9]+ for node [0-9]+ detected$)'
 		# OCFS2: its list of hosts, a word a line; what it says when hosts unmount at the same moment, or one is gone
 		log_may "$host" '\] (\( |[0-9]+ |\) [0-9]+ nodes)'
 		log_may "$host" '\([^)]*\):(dlm|o2net)_[a-z_]+:[0-9]+ ERROR'
@@ -108,7 +108,7 @@ host_number() { local n; for n in "${!all[@]}"; do [ "${all[n]}" != "$1" ] || ec
 
 # start_log HOST: in a new file of its own.
 declare -A log_number=()
-log_of() { printf '%s/log.%s.%s' "$folder" "$1" "${log_number[$1]}"; }
+log_of() { printf '%s/log.%s.%s' "$mounted_at" "$1" "${log_number[$1]}"; }
 start_log() {
 	log_number[$1]=$((${log_number[$1]:-0} + 1))
 	sh_on "$1" 'rm -rf /run/log; setsid fs_log write "$1" /run/log > /run/log.out 2>&1 &' "$(log_of "$1")"

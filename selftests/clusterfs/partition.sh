@@ -13,7 +13,7 @@ start_intruder() {
 		dd if=/dev/zero of="$1" bs=4096 count=1 conv=fsync status=none
 		block=$(filefrag -v "$1" | awk -F "[. :]+" "\$2 == 0 { print \$5 }")
 		setsid fs_log overwrite "$(readlink -f /run/shared)" $block /run/intruder > /run/intruder.out 2>&1 &
-		echo $block' "$folder/own.$1.$round")
+		echo $block' "$mounted_at/own.$1.$round")
 	until_true 60 "$1 to write to the disk" on "$1" test -s /run/intruder/done
 }
 # intruder_tries HOST: when it has failed often, how many writes and how many lines of its log were acknowledged. In one go:
