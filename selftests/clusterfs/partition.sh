@@ -32,6 +32,18 @@ intruder_tries() {
 # A host that resets itself ends (docs/cluster.md).
 ended() { cluster status -o json | jq -e --arg h "$1" '.hosts[] | select(.name == $h) | .state == "stopped"' > /dev/null; }
 
+# What a host says whose disk is taken away while it writes, until it is ended: the client, the block layer, the file system,
+# which gives up with a stack dump.
+cut_off() {
+	failures_on "$1"
+	log_may "$1" 'cannot use drive .*: this host is fenced'
+	log_may "$1" 'nvme nvme[0-9]+: [0-9]+ held requests failed|nvme[0-9]+c[0-9]+n[0-9]+: I/O Cmd.* I/O Error '
+	log_may "$1" 'nvme[0-9]+n[0-9]+: writeback error on inode '
+	log_may "$1" 'gfs2: fsid=test:gfs2|Aborting journal on device nvme|JBD2: |\] (OCFS2|ocfs2|o2hb|o2cb|o2net|o2quo|o2dlm): '
+	log_may "$1" '\([^)]*\):(ocfs2|o2hb|o2cb|o2quo|o2net|dlm|__ocfs2)_[a-z0-9_]+:[0-9]+ '
+	log_may "$1" '\] (CPU: [0-9]+ UID: |Hardware name: QEMU |Workqueue: |Call Trace:| </?TASK>| (\? )?[a-z0-9_.]+\+0x|(RIP|RSP|RAX|RDX|RBP|R10|R13): )'
+}
+for host in "${borrowers[@]}"; do cut_off "$host"; done
 losses_on lender
 fs_log
 fs_up
