@@ -95,6 +95,7 @@ static const char *snvme_explain(int error)
  * @error: why an attempt came to nothing
  *
  * A link that was lost, a drive that is reset or taken back: told elsewhere.
+ * -EINTR: the reset cancelled the manager's admin command (mgr_sync()).
  *
  * Context: any.
  * Return: true or false.
@@ -102,7 +103,7 @@ static const char *snvme_explain(int error)
 bool snvme_join_passes(int error)
 {
 	return error == -EAGAIN || error == -ENOLINK || error == -ENODEV ||
-	       error == -ESTALE;
+	       error == -ESTALE || error == -EINTR;
 }
 
 /* Once, until there is another reason. */
