@@ -36,7 +36,7 @@ static void link_pending_release(struct kref *ref)
 }
 
 /* Takes it out of the list, so that only one answer counts. */
-static struct link_pending *link_pending_take(struct smartio_link *link, u32 id)
+static struct link_pending *link_pending_take(struct ntb_link *link, u32 id)
 {
 	return xa_erase(&link->calls, id);
 }
@@ -54,7 +54,7 @@ static struct link_pending *link_pending_take(struct smartio_link *link, u32 id)
  * Return: the reply's status, -ENOLINK, -ETIMEDOUT, -ENOMEM; -EMSGSIZE: the
  * reply has no room.
  */
-int link_call(struct smartio_link *link, const struct wire_message *message,
+int link_call(struct ntb_link *link, const struct wire_message *message,
 	      const void *payload, void *reply, size_t *reply_size,
 	      unsigned int timeout_ms)
 {
@@ -117,7 +117,7 @@ static void link_pending_answer(struct link_pending *pending, int status,
  *
  * Context: process.
  */
-void link_calls_fail(struct smartio_link *link)
+void link_calls_fail(struct ntb_link *link)
 {
 	unsigned long id;
 	void *entry;
@@ -134,7 +134,7 @@ void link_calls_fail(struct smartio_link *link)
 
 struct link_job {
 	struct work_struct work;
-	struct smartio_link *link;
+	struct ntb_link *link;
 	u32 generation;
 	unsigned long deadline;
 	bool busy;
@@ -144,16 +144,16 @@ struct link_job {
 
 static void link_job_done(struct link_job *job)
 {
-	struct smartio_link *link = job->link;
+	struct ntb_link *link = job->link;
 
 	kvfree(job->payload);
 	kfree(job);
 	if (atomic_dec_and_test(&link->jobs))
 		wake_up(&link->jobs_idle);
-	link_put(link);
+	smartio_link_put(&link->base);
 }
 
-static void link_job_reply(struct smartio_link *link, u32 generation,
+static void link_job_reply(struct ntb_link *link, u32 generation,
 			   u32 request, int status, const void *reply,
 			   size_t size)
 {
@@ -170,9 +170,10 @@ static void link_job_reply(struct smartio_link *link, u32 generation,
 static void link_job_work(struct work_struct *work)
 {
 	struct link_job *job = container_of(work, struct link_job, work);
+	const struct smartio_link_client *client = job->link->base.client;
 	size_t size = min_t(size_t, job->message.reply_max,
 			    SMARTIO_MESSAGE_MAX);
-	/* The replies of this module itself are small. */
+	/* The replies of the core itself are small. */
 	void *reply = kvzalloc(max(size, PAGE_SIZE), GFP_NOIO);
 	int status = -ENOMEM;
 	u32 generation;
@@ -185,9 +186,9 @@ static void link_job_work(struct work_struct *work)
 	else if (time_after(jiffies, job->deadline))
 		status = -ETIMEDOUT;	/* nobody waits for it any more */
 	else if (reply)
-		status = remote_session_request(job->link, job->generation,
-						&job->message, job->payload,
-						reply, &size);
+		status = client->request(&job->link->base, job->generation,
+					 &job->message, job->payload, reply,
+					 &size);
 	/* The wire has no others; and 0 is no error. */
 	if (status > 0 || status < -MAX_ERRNO)
 		status = -EIO;
@@ -197,7 +198,7 @@ static void link_job_work(struct work_struct *work)
 	link_job_done(job);
 }
 
-static void link_job_start(struct smartio_link *link, u32 generation,
+static void link_job_start(struct ntb_link *link, u32 generation,
 			   const struct wire_message *message, void *payload)
 {
 	struct link_job *job = kzalloc(sizeof(*job), GFP_NOIO);
@@ -215,14 +216,14 @@ static void link_job_start(struct smartio_link *link, u32 generation,
 		job->busy = true;
 	}
 	INIT_WORK(&job->work, link_job_work);
-	link_get(link);
+	smartio_link_get(&link->base);
 	job->link = link;
 	job->generation = generation;
 	job->deadline = jiffies + msecs_to_jiffies(message->timeout_ms);
 	job->message = *message;
 	job->payload = payload;
 	atomic_inc(&link->jobs);
-	queue_work(smartio_request_wq, &job->work);
+	queue_work(ntb_request_wq, &job->work);
 }
 
 /**
@@ -233,12 +234,12 @@ static void link_job_start(struct smartio_link *link, u32 generation,
  *
  * Context: process, may sleep.
  */
-void link_jobs_wait(struct smartio_link *link)
+void link_jobs_wait(struct ntb_link *link)
 {
 	while (!wait_event_timeout(link->jobs_idle, !atomic_read(&link->jobs),
 				   30 * HZ))
-		dev_warn(link->dma, "%s: waiting for %d requests of %s\n",
-			 link->name, atomic_read(&link->jobs), link->peer_name);
+		dev_warn(link->base.dma, "%s: waiting for %d requests of %s\n",
+			 link->base.name, atomic_read(&link->jobs), link->base.peer.name);
 }
 
 /**
@@ -250,7 +251,7 @@ void link_jobs_wait(struct smartio_link *link)
  *
  * Context: process; must not wait for anybody.
  */
-void link_receive(struct smartio_link *link, u32 generation,
+void link_receive(struct ntb_link *link, u32 generation,
 		  const struct wire_message *message, void *payload)
 {
 	struct link_pending *pending;
@@ -260,7 +261,11 @@ void link_receive(struct smartio_link *link, u32 generation,
 		return;
 	}
 	if (message->type != WIRE_REPLY) {
-		remote_receive(link, message, payload);
+		if (message->type == WIRE_APERTURE)
+			link_apertures_take(link, payload);
+		else
+			link->base.client->message(&link->base, message,
+						   payload);
 		kvfree(payload);
 		return;
 	}

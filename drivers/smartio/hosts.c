@@ -1,56 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who is who: this host's UUID and name, the hosts that were seen on its
+ * Membership: this host's UUID and name, the hosts that were seen on its
  * links, and which of them are fenced (fence.c). A host stays known, and
- * fenced, until the module goes.
+ * fenced, until the module is unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/dmi.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/slab.h>
-#include <linux/sysfs.h>
 #include <linux/utsname.h>
 
-#include "link.h"
+#include "hosts.h"
+#include "links.h"
 
-uuid_t smartio_self;
-char smartio_self_name[SMARTIO_NAME_LEN];
+struct smartio_identity smartio_self;
 
 static char *host_id;
 module_param(host_id, charp, 0444);
 MODULE_PARM_DESC(host_id, "UUID of this host (default: the firmware's system UUID)");
-
-/**
- * struct smartio_host - a host
- * @entry: in smartio_hosts
- * @uuid: who
- * @name: its name when it was last seen; under smartio_hosts_lock
- * @fenced: is refused; under smartio_hosts_lock
- * @fences: how often that began; under smartio_hosts_lock
- * @incarnation: of its module, when it was last seen; under smartio_hosts_lock
- * @fenced_incarnation: that which was fenced; under smartio_hosts_lock
- * @used: this incarnation had a session here; under smartio_hosts_lock
- * @dev: in class smartio_host
- */
-struct smartio_host {
-	struct list_head entry;
-	uuid_t uuid;
-	char name[SMARTIO_NAME_LEN];
-	bool fenced;
-	u32 fences;
-	u32 incarnation;
-	u32 fenced_incarnation;
-	bool used;
-	struct device *dev;
-};
 
 /* A host that is a new one each time must not fill the memory of this one. */
 #define SMARTIO_HOSTS_MAX	1024
 
 static LIST_HEAD(smartio_hosts);
 static unsigned int smartio_hosts_known;	/* under smartio_hosts_lock */
-static DEFINE_SPINLOCK(smartio_hosts_lock);	/* the list, names, fences */
+DEFINE_SPINLOCK(smartio_hosts_lock);	/* the list, names, fences */
 static DEFINE_MUTEX(smartio_add_lock);		/* adding to the list */
 
 /**
@@ -272,9 +248,10 @@ bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation)
 
 static u32 smartio_host_flags(const uuid_t *uuid, bool fenced)
 {
+	bool self = uuid_equal(uuid, &smartio_self.uuid);
+
 	return (fenced ? WIRE_HOST_FENCED : 0) |
-	       (uuid_equal(uuid, &smartio_self) || smartio_linked(uuid) ?
-		WIRE_HOST_LINKED : 0);
+	       (self || links_lead_to(uuid) ? WIRE_HOST_LINKED : 0);
 }
 
 /**
@@ -313,158 +290,21 @@ size_t smartio_hosts_fill(struct wire_host *hosts, size_t room)
 	return count * sizeof(*hosts);
 }
 
-/* ---- /sys/class/smartio_host ---- */
-
-static ssize_t name_show(struct device *dev, struct device_attribute *attr,
-			 char *buf)
-{
-	struct smartio_host *host = dev_get_drvdata(dev);
-	ssize_t len;
-
-	spin_lock(&smartio_hosts_lock);
-	len = sysfs_emit(buf, "%s\n", host->name);
-	spin_unlock(&smartio_hosts_lock);
-	return len;
-}
-static DEVICE_ATTR_RO(name);
-
-static ssize_t self_show(struct device *dev, struct device_attribute *attr,
-			 char *buf)
-{
-	struct smartio_host *host = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%d\n", uuid_equal(&host->uuid, &smartio_self));
-}
-static DEVICE_ATTR_RO(self);
-
-static ssize_t fenced_show(struct device *dev, struct device_attribute *attr,
-			   char *buf)
-{
-	struct smartio_host *host = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%d\n", READ_ONCE(host->fenced));
-}
-static DEVICE_ATTR_RO(fenced);
-
-static ssize_t links_show(struct device *dev, struct device_attribute *attr,
-			  char *buf)
-{
-	struct smartio_host *host = dev_get_drvdata(dev);
-
-	return smartio_links_of(&host->uuid, buf);
-}
-static DEVICE_ATTR_RO(links);
-
-/* At that host: what it does to a third one, and whom it knows. */
-static ssize_t fence_at_store(struct device *dev, const char *buf, size_t count,
-			      bool fenced)
-{
-	struct smartio_host *host = dev_get_drvdata(dev);
-	int ret = fence_at(&host->uuid, buf, fenced);
-
-	return ret ? ret : count;
-}
-
-static ssize_t host_fence_store(struct device *dev,
-				struct device_attribute *attr, const char *buf,
-				size_t count)
-{
-	return fence_at_store(dev, buf, count, true);
-}
-
-static struct device_attribute dev_attr_fence =
-	__ATTR(fence, 0200, NULL, host_fence_store);
-
-static ssize_t host_unfence_store(struct device *dev,
-				  struct device_attribute *attr,
-				  const char *buf, size_t count)
-{
-	return fence_at_store(dev, buf, count, false);
-}
-
-static struct device_attribute dev_attr_unfence =
-	__ATTR(unfence, 0200, NULL, host_unfence_store);
-
-static ssize_t hosts_show(struct device *dev, struct device_attribute *attr,
-			  char *buf)
-{
-	struct smartio_host *host = dev_get_drvdata(dev);
-
-	return fence_hosts_show(&host->uuid, buf);
-}
-static DEVICE_ATTR_ADMIN_RO(hosts);
-
-static struct attribute *smartio_host_attrs[] = {
-	&dev_attr_name.attr,
-	&dev_attr_self.attr,
-	&dev_attr_fenced.attr,
-	&dev_attr_links.attr,
-	&dev_attr_fence.attr,
-	&dev_attr_unfence.attr,
-	&dev_attr_hosts.attr,
-	NULL,
-};
-ATTRIBUTE_GROUPS(smartio_host);
-
-static ssize_t fence_store(const struct class *class,
-			   const struct class_attribute *attr, const char *buf,
-			   size_t count)
-{
-	int ret = fence_here(buf, true);
-
-	return ret ? ret : count;
-}
-static CLASS_ATTR_WO(fence);
-
-static ssize_t unfence_store(const struct class *class,
-			     const struct class_attribute *attr,
-			     const char *buf, size_t count)
-{
-	int ret = fence_here(buf, false);
-
-	return ret ? ret : count;
-}
-static CLASS_ATTR_WO(unfence);
-
-static ssize_t rejoin_store(const struct class *class,
-			    const struct class_attribute *attr,
-			    const char *buf, size_t count)
-{
-	bool wanted;
-	int ret = kstrtobool(buf, &wanted);
-
-	if (!ret)
-		ret = wanted ? fence_rejoin() : -EINVAL;
-	return ret ? ret : count;
-}
-static CLASS_ATTR_WO(rejoin);
-
-static struct attribute *smartio_host_class_attrs[] = {
-	&class_attr_fence.attr,
-	&class_attr_unfence.attr,
-	&class_attr_rejoin.attr,
-	NULL,
-};
-ATTRIBUTE_GROUPS(smartio_host_class);
-
-static const struct class smartio_host_class = {
+static struct class smartio_host_class = {
 	.name = "smartio_host",
-	.dev_groups = smartio_host_groups,
-	.class_groups = smartio_host_class_groups,
 };
 
-static int smartio_host_add(const uuid_t *uuid, const char *name,
-			    u32 incarnation)
+static int smartio_host_add(const struct smartio_identity *who)
 {
 	struct smartio_host *host;
 	bool full;
 
 	lockdep_assert_held(&smartio_add_lock);
 	spin_lock(&smartio_hosts_lock);
-	host = smartio_host_find(uuid);
+	host = smartio_host_find(&who->uuid);
 	if (host) {
-		strscpy(host->name, name);
-		smartio_host_renew(host, incarnation);
+		strscpy(host->name, who->name);
+		smartio_host_renew(host, who->incarnation);
 	}
 	full = smartio_hosts_known >= SMARTIO_HOSTS_MAX;
 	spin_unlock(&smartio_hosts_lock);
@@ -472,17 +312,17 @@ static int smartio_host_add(const uuid_t *uuid, const char *name,
 		return 0;
 	if (full) {
 		pr_warn_ratelimited("more than %u hosts have been seen: %s is refused\n",
-				    SMARTIO_HOSTS_MAX, name);
+				    SMARTIO_HOSTS_MAX, who->name);
 		return -ENOSPC;
 	}
 	host = kzalloc(sizeof(*host), GFP_KERNEL);
 	if (!host)
 		return -ENOMEM;
-	uuid_copy(&host->uuid, uuid);
-	strscpy(host->name, name);
-	host->incarnation = incarnation;
+	uuid_copy(&host->uuid, &who->uuid);
+	strscpy(host->name, who->name);
+	host->incarnation = who->incarnation;
 	host->dev = device_create(&smartio_host_class, NULL, MKDEV(0, 0), host,
-				  "%s", smartio_uuid_text(uuid).text);
+				  "%s", smartio_uuid_text(&who->uuid).text);
 	if (IS_ERR(host->dev)) {
 		int ret = PTR_ERR(host->dev);
 
@@ -498,20 +338,18 @@ static int smartio_host_add(const uuid_t *uuid, const char *name,
 
 /**
  * smartio_host_seen() - a host is on a link
- * @uuid: who
- * @name: its name now
- * @incarnation: of its module
+ * @who: as it introduced itself
  *
  * Context: process, may sleep.
  * Return: 0, -ENOMEM, or -ENOSPC: too many of them.
  */
-int smartio_host_seen(const uuid_t *uuid, const char *name, u32 incarnation)
+int smartio_host_seen(const struct smartio_identity *who)
 {
 	int ret;
 
 	/* two links to one host may come up at the same time */
 	mutex_lock(&smartio_add_lock);
-	ret = smartio_host_add(uuid, name, incarnation);
+	ret = smartio_host_add(who);
 	mutex_unlock(&smartio_add_lock);
 	return ret;
 }
@@ -520,35 +358,46 @@ static int __init smartio_self_init(void)
 {
 	const char *product = dmi_get_system_info(DMI_PRODUCT_UUID);
 
-	strscpy(smartio_self_name, init_utsname()->nodename);
+	smartio_self.incarnation = get_random_u32();
+	strscpy(smartio_self.name, init_utsname()->nodename);
 	if (host_id) {
-		if (uuid_parse(host_id, &smartio_self) ||
-		    uuid_is_null(&smartio_self)) {
+		if (uuid_parse(host_id, &smartio_self.uuid) ||
+		    uuid_is_null(&smartio_self.uuid)) {
 			pr_err("host_id=%s is no UUID\n", host_id);
 			return -EINVAL;
 		}
 		return 0;
 	}
-	if (product && !uuid_parse(product, &smartio_self) &&
-	    !uuid_is_null(&smartio_self))
+	if (product && !uuid_parse(product, &smartio_self.uuid) &&
+	    !uuid_is_null(&smartio_self.uuid))
 		return 0;
-	uuid_gen(&smartio_self);
+	uuid_gen(&smartio_self.uuid);
 	pr_warn("the firmware has no system UUID, and host_id is not given: this host is %pUb until the module is loaded again\n",
-		&smartio_self);
+		&smartio_self.uuid);
 	return 0;
 }
 
-int __init smartio_hosts_init(void)
+/**
+ * smartio_hosts_init() - this host is known
+ * @class_groups: attributes of the class smartio_host
+ * @groups: of its devices, whose drvdata is the struct smartio_host
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative error.
+ */
+int __init smartio_hosts_init(const struct attribute_group **class_groups,
+			      const struct attribute_group **groups)
 {
 	int ret = smartio_self_init();
 
 	if (ret)
 		return ret;
+	smartio_host_class.class_groups = class_groups;
+	smartio_host_class.dev_groups = groups;
 	ret = class_register(&smartio_host_class);
 	if (ret)
 		return ret;
-	ret = smartio_host_seen(&smartio_self, smartio_self_name,
-				smartio_incarnation);
+	ret = smartio_host_seen(&smartio_self);
 	if (ret)
 		class_unregister(&smartio_host_class);
 	return ret;

@@ -7,7 +7,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "export.h"
 
 /**
  * lend_segment_alloc() - memory of this host that the device reads

@@ -9,8 +9,14 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "export.h"
+#include "hosts.h"
 #include "trace.h"
+
+/* Requests of borrowers run here, many at once. */
+static struct workqueue_struct *lend_request_wq;
+/* Sessions end here, when several do at once. */
+static struct workqueue_struct *lend_end_wq;
 
 /*
  * Ids are not used twice, not by the next incarnation of this module or host
@@ -228,7 +234,7 @@ static void lend_end_of(struct smartio_lent *lent, const struct lend_match *m)
 	}
 	mutex_unlock(&lent->lock);
 	for (i = 1; i < count; i++)
-		queue_work(smartio_end_wq, &endings[i].work);
+		queue_work(lend_end_wq, &endings[i].work);
 	for (i = 0; i < count; i++) {
 		if (i)
 			flush_work(&endings[i].work);
@@ -318,7 +324,7 @@ static bool lend_same_borrower(struct lend_session *session, void *arg)
 {
 	const struct lend_borrower *who = arg;
 
-	return session->link == who->link &&
+	return session->peer == who->peer &&
 	       uuid_equal(&session->s.host, who->host);
 }
 
@@ -354,8 +360,7 @@ int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
 	}
 	kref_init(&new->ref);
 	new->ops = who->ops;
-	new->link = who->link;
-	new->way = who->way;
+	new->peer = who->peer;
 	new->state = LEND_OPENING;
 	init_waitqueue_head(&new->idle);
 	init_completion(&new->ended);
@@ -367,7 +372,7 @@ int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
 	uuid_copy(&new->s.host, who->host);
 	strscpy(new->s.host_name, who->name);
 	strscpy(new->s.link_name, who->link_name);
-	new->s.local = !who->link;
+	new->s.local = who->local;
 	lend_get(lent);
 	if (new->ops->acquire)
 		new->ops->acquire(new);
@@ -473,7 +478,7 @@ struct lend_job *lend_job_alloc(struct lend_session *session,
 
 void lend_job_start(struct lend_job *job)
 {
-	queue_work(smartio_request_wq, &job->work);
+	queue_work(lend_request_wq, &job->work);
 }
 
 void lend_job_free(struct lend_job *job)
@@ -506,3 +511,23 @@ int smartio_session_notify(struct smartio_session *session, const void *message,
 	return s->ops->notify(s, message, size);
 }
 EXPORT_SYMBOL_GPL(smartio_session_notify);
+
+int __init sessions_init(void)
+{
+	lend_request_wq = alloc_workqueue("smartio_request",
+					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!lend_request_wq)
+		return -ENOMEM;
+	lend_end_wq = alloc_workqueue("smartio_end",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (lend_end_wq)
+		return 0;
+	destroy_workqueue(lend_request_wq);
+	return -ENOMEM;
+}
+
+void sessions_exit(void)
+{
+	destroy_workqueue(lend_end_wq);
+	destroy_workqueue(lend_request_wq);
+}
