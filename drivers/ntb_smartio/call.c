@@ -10,6 +10,9 @@
 
 #include "link.h"
 
+/* Requests of other hosts run here, many at once. */
+static struct workqueue_struct *link_request_wq;
+
 /**
  * struct link_pending - a request of this host
  * @ref: of the caller, and of whoever found it in link->calls
@@ -223,7 +226,7 @@ static void link_job_start(struct ntb_link *link, u32 generation,
 	job->message = *message;
 	job->payload = payload;
 	atomic_inc(&link->jobs);
-	queue_work(ntb_request_wq, &job->work);
+	queue_work(link_request_wq, &job->work);
 }
 
 /**
@@ -277,4 +280,16 @@ void link_receive(struct ntb_link *link, u32 generation,
 		atomic64_inc(&link->counters.late);
 		kvfree(payload);
 	}
+}
+
+int __init link_calls_init(void)
+{
+	link_request_wq = alloc_workqueue("ntb_smartio_request",
+					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return link_request_wq ? 0 : -ENOMEM;
+}
+
+void link_calls_exit(void)
+{
+	destroy_workqueue(link_request_wq);
 }

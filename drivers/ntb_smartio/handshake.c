@@ -8,6 +8,10 @@
 
 #include "link.h"
 
+unsigned int link_heartbeat_ms = 100;
+module_param_named(heartbeat_ms, link_heartbeat_ms, uint, 0444);
+MODULE_PARM_DESC(heartbeat_ms, "how often each side of a link shows that it is alive");
+
 static const char * const link_reasons[WIRE_REASONS] = {
 	[WIRE_REASON_NONE] = "",
 	[WIRE_REASON_VERSION] = "the two hosts speak different versions",
@@ -128,7 +132,7 @@ int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 		.generation = cpu_to_le32(link->base.generation),
 		.echo = cpu_to_le32(spads->generation),
 		.doorbell = cpu_to_le32(link->db_message),
-		.heartbeat_ms = cpu_to_le32(smartio_heartbeat_ms),
+		.heartbeat_ms = cpu_to_le32(link_heartbeat_ms),
 		.incarnation = cpu_to_le32(link->base.self->incarnation),
 		.ring = cpu_to_le64(link->rx.dma),
 		.ring_slots = cpu_to_le32(LINK_RING_SLOTS),

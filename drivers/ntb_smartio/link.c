@@ -34,15 +34,9 @@
 
 static DEFINE_IDA(link_ida);
 static struct smartio_transport link_transport;
-struct workqueue_struct *ntb_request_wq;
 
-unsigned int smartio_heartbeat_ms = 100;
-module_param_named(heartbeat_ms, smartio_heartbeat_ms, uint, 0444);
-MODULE_PARM_DESC(heartbeat_ms, "how often each side of a link shows that it is alive");
-
-static unsigned int smartio_heartbeat_timeout_ms = 1000;
-module_param_named(heartbeat_timeout_ms, smartio_heartbeat_timeout_ms, uint,
-		   0444);
+static unsigned int heartbeat_timeout_ms = 1000;
+module_param(heartbeat_timeout_ms, uint, 0444);
 MODULE_PARM_DESC(heartbeat_timeout_ms, "after how long without that the link is taken down");
 
 /*
@@ -361,10 +355,10 @@ static const char *link_trouble(struct ntb_link *link,
 		link->silent_ms = 0;
 		return NULL;
 	}
-	link->silent_ms += min(elapsed_ms, 2 * smartio_heartbeat_ms);
-	if (link->silent_ms > 2 * smartio_heartbeat_ms && !link_cable(link))
+	link->silent_ms += min(elapsed_ms, 2 * link_heartbeat_ms);
+	if (link->silent_ms > 2 * link_heartbeat_ms && !link_cable(link))
 		return "no cable";
-	if (link->silent_ms > smartio_heartbeat_timeout_ms)
+	if (link->silent_ms > heartbeat_timeout_ms)
 		return "no heartbeat";
 	return NULL;
 }
@@ -392,7 +386,7 @@ static unsigned int link_step(struct ntb_link *link)
 			       &link->peer_boot->heartbeat.word);
 			/* an interrupt may have been lost */
 			queue_work(link->rx.wq, &link->rx.work);
-			return smartio_heartbeat_ms;
+			return link_heartbeat_ms;
 		}
 	}
 	if (why && (link->base.state == SMARTIO_LINK_UP || link->open))
@@ -785,18 +779,17 @@ int __init links_init(void)
 {
 	int ret;
 
-	if (!smartio_heartbeat_ms ||
-	    smartio_heartbeat_timeout_ms < 3 * smartio_heartbeat_ms) {
+	if (!link_heartbeat_ms ||
+	    heartbeat_timeout_ms < 3 * link_heartbeat_ms) {
 		pr_err("heartbeat_timeout_ms has to be three times heartbeat_ms, or more\n");
 		return -EINVAL;
 	}
-	ntb_request_wq = alloc_workqueue("ntb_smartio_request",
-					 WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!ntb_request_wq)
-		return -ENOMEM;
+	ret = link_calls_init();
+	if (ret)
+		return ret;
 	ret = ntb_register_client(&link_client);
 	if (ret)
-		destroy_workqueue(ntb_request_wq);
+		link_calls_exit();
 	return ret;
 }
 
@@ -804,5 +797,5 @@ void links_exit(void)
 {
 	ntb_unregister_client(&link_client);
 	smartio_transport_drain(&link_transport);
-	destroy_workqueue(ntb_request_wq);
+	link_calls_exit();
 }

@@ -215,10 +215,6 @@ struct ntb_link {
 
 #define to_ntb_link(l) container_of(l, struct ntb_link, base)
 
-extern unsigned int smartio_heartbeat_ms;
-/* Requests of other hosts run here, many at once. */
-extern struct workqueue_struct *ntb_request_wq;
-
 static inline bool link_is_up(struct ntb_link *link, u32 *generation)
 {
 	return smartio_link_is_up(&link->base, generation);
@@ -239,6 +235,8 @@ static inline void link_restart(struct ntb_link *link, const char *why)
 }
 
 /* handshake.c */
+extern unsigned int link_heartbeat_ms;
+
 struct link_spads {
 	u32 version;		/* 0: nobody there */
 	u32 generation;
@@ -319,6 +317,8 @@ void link_calls_fail(struct ntb_link *link);
 void link_receive(struct ntb_link *link, u32 generation,
 		  const struct wire_message *message, void *payload);
 void link_jobs_wait(struct ntb_link *link);
+int link_calls_init(void);
+void link_calls_exit(void);
 
 /* irq.c */
 int link_irq_alloc(struct ntb_link *link, const struct cpumask *cpus,

@@ -7,9 +7,6 @@
 
 #include "link.h"
 
-#define CREATE_TRACE_POINTS
-#include "trace.h"
-
 static int __init ntb_smartio_init(void)
 {
 	int ret = link_sysfs_init();

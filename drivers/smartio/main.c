@@ -23,9 +23,6 @@
 #include "remote.h"
 #include "sysfs.h"
 
-#define CREATE_TRACE_POINTS
-#include "trace.h"
-
 static int client_admit(struct smartio_link *link,
 			const struct smartio_identity *peer)
 {
