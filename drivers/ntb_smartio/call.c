@@ -44,18 +44,9 @@ static struct link_pending *link_pending_take(struct ntb_link *link, u32 id)
 	return xa_erase(&link->calls, id);
 }
 
-/**
- * link_call() - ask the other side
- * @link: the link
- * @message: its header, without a request number
- * @payload: message->length bytes
- * @reply: where the reply's payload goes
- * @reply_size: room for it; then what came
- * @timeout_ms: how long to wait
- *
- * Context: process, may sleep.
- * Return: the reply's status, -ENOLINK, -ETIMEDOUT, -ENOMEM; -EMSGSIZE: the
- * reply has no room.
+/*
+ * Ask the other side. Returns the reply's status, -ENOLINK, -ETIMEDOUT,
+ * -ENOMEM; -EMSGSIZE: the reply has no room.
  */
 int link_call(struct ntb_link *link, const struct wire_message *message,
 	      const void *payload, void *reply, size_t *reply_size,
@@ -114,12 +105,7 @@ static void link_pending_answer(struct link_pending *pending, int status,
 	kref_put(&pending->ref, link_pending_release);
 }
 
-/**
- * link_calls_fail() - nobody will answer any more
- * @link: is down
- *
- * Context: process.
- */
+/* The link is down: nobody will answer any more. */
 void link_calls_fail(struct ntb_link *link)
 {
 	unsigned long id;
@@ -229,13 +215,9 @@ static void link_job_start(struct ntb_link *link, u32 generation,
 	queue_work(link_request_wq, &job->work);
 }
 
-/**
- * link_jobs_wait() - until no request of the other side runs
- * @link: is down, and its sessions are over or about to be
- *
- * They end by themselves: what they could wait for on the link fails.
- *
- * Context: process, may sleep.
+/*
+ * Waits until no request of the other side runs: the link is down. They end by themselves: what they
+ * could wait for on the link fails.
  */
 void link_jobs_wait(struct ntb_link *link)
 {
@@ -245,15 +227,7 @@ void link_jobs_wait(struct ntb_link *link)
 			 link->base.name, atomic_read(&link->jobs), link->base.peer.name);
 }
 
-/**
- * link_receive() - a message has come
- * @link: the link
- * @generation: of the link
- * @message: its header, checked
- * @payload: a copy, checked; freed here or by whoever gets it
- *
- * Context: process; must not wait for anybody.
- */
+/* A message has come; frees @payload, and must not wait for anybody. */
 void link_receive(struct ntb_link *link, u32 generation,
 		  const struct wire_message *message, void *payload)
 {

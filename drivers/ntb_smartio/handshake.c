@@ -20,24 +20,12 @@ static const char * const link_reasons[WIRE_REASONS] = {
 	[WIRE_REASON_BAD_HELLO] = "malformed hello",
 };
 
-/**
- * link_reason_text() - for people
- * @reason: may come from the other side
- *
- * Return: text.
- */
 const char *link_reason_text(enum wire_reason reason)
 {
 	return reason < WIRE_REASONS ? link_reasons[reason] : "unknown reason";
 }
 
-/**
- * link_spads_read() - what the other side has written
- * @link: the link
- * @spads: filled in; version 0: nothing, or not all of it yet
- *
- * Context: process; reads this host's own NTB.
- */
+/* What the other side has written. Reads this host's own NTB. */
 void link_spads_read(struct ntb_link *link, struct link_spads *spads)
 {
 	struct ntb_dev *ntb = link->ntb;
@@ -68,12 +56,9 @@ static void link_spad(struct ntb_link *link, enum wire_spad spad, u32 value)
 	ntb_peer_spad_write(link->ntb, NTB_DEF_PEER_IDX, spad, value);
 }
 
-/**
- * link_spads_write() - tell the other side where this one stands
- * @link: by the tick only
- *
- * Repeated while nobody answers: what is written with the cable out is lost.
- * Context: process.
+/*
+ * Tell the other side where this one stands. Repeated while nobody answers:
+ * what is written with the cable out is lost.
  */
 void link_spads_write(struct ntb_link *link)
 {
@@ -103,26 +88,14 @@ void link_spads_write(struct ntb_link *link)
 	memcpy(link->spads, spads, sizeof(spads));
 }
 
-/**
- * link_spads_clear() - this side is not there for now
- * @link: by the tick only
- *
- * Context: process.
- */
+/* This side is not there for now. */
 void link_spads_clear(struct ntb_link *link)
 {
 	link_spad(link, WIRE_SPAD_MAGIC, 0);
 	memset(link->spads, 0, sizeof(link->spads));
 }
 
-/**
- * link_hello_post() - say who and where this side is
- * @link: by the tick only; both sides are open
- * @spads: of the other side
- *
- * Context: process, may sleep.
- * Return: 0, -ERANGE, -ENOMEM.
- */
+/* Say who and where this side is. */
 int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 {
 	u64 offset = (u64)spads->boot << WIRE_PAGE_SHIFT;
@@ -162,14 +135,7 @@ int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 	return 0;
 }
 
-/**
- * link_hello_look() - whether the other side's hello has come
- * @link: by the tick only
- * @hello: a copy
- *
- * Context: process.
- * Return: see wire_hello_check().
- */
+/* Whether the other side's hello has come. */
 enum wire_reason link_hello_look(struct ntb_link *link,
 				 struct wire_hello *hello)
 {

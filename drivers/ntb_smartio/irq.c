@@ -13,16 +13,10 @@
 
 #include "link.h"
 
-/**
- * link_irq_alloc() - see smartio_irq_alloc()
- * @link: the link
- * @cpus: where it should arrive; NULL: anywhere
- * @name: as for request_irq()
- * @irq: handler and context filled in
- *
- * Context: process, may sleep.
- * Return: 0; -ENOSPC: the NTB's table has no room, or no window is left that
- * could lead to the interrupt controller; another negative error.
+/*
+ * See smartio_irq_alloc(). Returns 0; -ENOSPC: the NTB's table has no room, or
+ * no window is left that could lead to the interrupt controller; another
+ * negative error.
  */
 int link_irq_alloc(struct ntb_link *link, const struct cpumask *cpus,
 		   const char *name, struct smartio_irq *irq)
@@ -77,13 +71,7 @@ done:
 	return ret;
 }
 
-/**
- * link_irq_free() - see smartio_irq_free()
- * @link: the link
- * @irq: from link_irq_alloc()
- *
- * Context: process, may sleep.
- */
+/* See smartio_irq_free(). */
 void link_irq_free(struct ntb_link *link, struct smartio_irq *irq)
 {
 	struct msi_map map = { .index = irq->index, .virq = irq->virq };

@@ -62,24 +62,13 @@ free:
 	return ret;
 }
 
-/**
- * link_memory_init() - the pool, if there has to be one
- * @link: after link_windows_init()
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
- */
+/* The pool, if there has to be one. */
 int link_memory_init(struct ntb_link *link)
 {
 	return link->base.scattered ? 0 : link_pool_init(link);
 }
 
-/**
- * link_memory_exit() - the mirror of link_memory_init()
- * @link: the windows are shut, all memory is given back
- *
- * Context: process, may sleep.
- */
+/* The mirror of link_memory_init(). */
 void link_memory_exit(struct ntb_link *link)
 {
 	if (!link->pool)
@@ -108,16 +97,7 @@ static void *link_pool_alloc(struct ntb_link *link, size_t size,
 	return cpu;
 }
 
-/**
- * link_alloc() - memory that both sides use at once
- * @link: the link
- * @size: bytes, whole pages
- * @dma: where the other side finds it
- * @gfp: as for dma_alloc_coherent()
- *
- * Context: process, may sleep.
- * Return: zeroed memory or NULL.
- */
+/* Memory that both sides use at once. */
 void *link_alloc(struct ntb_link *link, size_t size, dma_addr_t *dma,
 		 gfp_t gfp)
 {
@@ -126,15 +106,6 @@ void *link_alloc(struct ntb_link *link, size_t size, dma_addr_t *dma,
 	return dma_alloc_coherent(link->base.dma, size, dma, gfp);
 }
 
-/**
- * link_free() - and back
- * @link: the link
- * @size: as for link_alloc()
- * @cpu: what that returned
- * @dma: what it gave
- *
- * Context: process, may sleep.
- */
 void link_free(struct ntb_link *link, size_t size, void *cpu,
 	       dma_addr_t dma)
 {
@@ -144,15 +115,11 @@ void link_free(struct ntb_link *link, size_t size, void *cpu,
 		dma_free_coherent(link->base.dma, size, cpu, dma);
 }
 
-/**
- * link_unmapped() - what was just unmapped can't be reached any more
- * @link: the link
- *
- * An IOMMU in lazy mode, Linux's default on most machines, keeps translations
- * for some milliseconds after the DMA API has removed them, which the other
- * side could use to write to what this memory or register is next.
- *
- * Context: any.
+/*
+ * What was just unmapped can't be reached any more. An IOMMU in lazy mode,
+ * Linux's default on most machines, keeps translations for some milliseconds
+ * after the DMA API has removed them, which the other side could use to write
+ * to what this memory or register is next.
  */
 void link_unmapped(struct ntb_link *link)
 {
@@ -179,15 +146,7 @@ static struct page *link_pages_map(struct ntb_link *link, size_t size,
 	return NULL;
 }
 
-/**
- * link_pages_alloc() - contiguous pages that another device can be given too
- * @link: the link
- * @size: bytes, whole pages
- * @dma: where the other side finds them
- *
- * Context: process, may sleep.
- * Return: the first of them, zeroed, or NULL.
- */
+/* Contiguous pages that another device can be given too. */
 struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 			      dma_addr_t *dma)
 {
@@ -207,16 +166,7 @@ struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 	return page;
 }
 
-/**
- * link_pages_free() - and back
- * @link: the link
- * @size: as for link_pages_alloc()
- * @page: what that returned
- * @dma: what it gave
- *
- * The other side can't reach them when they become something else.
- * Context: process, may sleep.
- */
+/* And back. The other side can't reach them when they become something else. */
 void link_pages_free(struct ntb_link *link, size_t size, struct page *page,
 		     dma_addr_t dma)
 {

@@ -83,16 +83,7 @@ static void link_park(struct ntb_link *link,
 		link_parked_drop(link, parked);
 }
 
-/**
- * link_release_pages() - pages of link_pages_alloc() are given back
- * @link: the link
- * @size: bytes
- * @page: the first one
- * @dma: where the other side finds them
- * @holder: who may still write to them; NULL: nobody
- *
- * Context: process, may sleep.
- */
+/* Pages of link_pages_alloc() are given back. */
 void link_release_pages(struct ntb_link *link, size_t size, struct page *page,
 			dma_addr_t dma, const struct smartio_holder *holder)
 {
@@ -133,17 +124,11 @@ static bool link_lead_away(struct ntb_link *link, dma_addr_t dma, u64 size)
 	return done >= size;
 }
 
-/**
- * link_expose() - let the other side's CPUs reach registers
- * @link: the link
- * @registers: which
- * @peer_addr: where they find them
- *
- * With an IOMMU exactly these pages become reachable. Without one a window has
- * to lead to the whole range, as long as somebody needs part of it.
- *
- * Context: process, may sleep.
- * Return: 0; -EIO; -ENOSPC: no window is left.
+/*
+ * Let the other side's CPUs reach registers. With an IOMMU exactly these pages
+ * become reachable. Without one a window has to lead to the whole range, as
+ * long as somebody needs part of it. Returns 0; -EIO; -ENOSPC: no window is
+ * left.
  */
 int link_expose(struct ntb_link *link,
 		const struct smartio_registers *registers, u64 *peer_addr)
@@ -167,17 +152,10 @@ int link_expose(struct ntb_link *link,
 	return ret;
 }
 
-/**
- * link_conceal() - the mirror of link_expose()
- * @link: the link
- * @registers: as there
- * @peer_addr: what that gave
- * @holder: who may still write there; NULL: nobody
- *
- * If nobody else needs them the other side doesn't reach them any more when
- * this returns; with a @holder its address or window leads nowhere else either.
- *
- * Context: process, may sleep.
+/*
+ * The mirror of link_expose(). If nobody else needs them the other side
+ * doesn't reach them any more when this returns; with a @holder its address or
+ * window leads nowhere else either.
  */
 void link_conceal(struct ntb_link *link,
 		  const struct smartio_registers *registers, u64 peer_addr,
@@ -210,13 +188,7 @@ void link_conceal(struct ntb_link *link,
 	}
 }
 
-/**
- * link_parked_stopped() - the other side writes to nothing of holders any more
- * @link: the link
- * @holder: which; its owner or key is 0: any
- *
- * Context: process, may sleep.
- */
+/* The other side writes to nothing of holders any more. */
 void link_parked_stopped(struct ntb_link *link,
 			 const struct smartio_holder *holder)
 {

@@ -20,13 +20,7 @@
 
 static void link_rx_work(struct work_struct *work);
 
-/**
- * link_ring_init() - this host's ring
- * @link: its memory is there, and rx.deliver says what takes messages
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* This host's ring. */
 int link_ring_init(struct ntb_link *link)
 {
 	mutex_init(&link->tx_lock);
@@ -45,24 +39,14 @@ int link_ring_init(struct ntb_link *link)
 	return 0;
 }
 
-/**
- * link_ring_exit() - the mirror of link_ring_init()
- * @link: its windows are shut
- *
- * Context: process, may sleep.
- */
+/* The mirror of link_ring_init(). */
 void link_ring_exit(struct ntb_link *link)
 {
 	destroy_workqueue(link->rx.wq);
 	link_free(link, LINK_RING_SIZE, link->rx.ring, link->rx.dma);
 }
 
-/**
- * link_ring_reset() - a new generation begins, with an empty ring
- * @link: its windows are shut, nothing reads the ring
- *
- * Context: process.
- */
+/* A new generation begins, with an empty ring. */
 void link_ring_reset(struct ntb_link *link)
 {
 	link->rx.position = 0;
@@ -73,14 +57,9 @@ void link_ring_reset(struct ntb_link *link)
 	memset(link->boot, 0, sizeof(*link->boot));
 }
 
-/**
- * link_ring_join() - the other side's ring is known
- * @link: by the tick only
- * @phys: where CPUs of this host find it
- * @slots: its size
- *
- * Context: process, may sleep.
- * Return: 0, -EINVAL: it lies on the bootstrap page, -ENOMEM.
+/*
+ * The other side's ring is known. Returns 0, -EINVAL: it lies on the bootstrap
+ * page, -ENOMEM.
  */
 int link_ring_join(struct ntb_link *link, phys_addr_t phys, u32 slots)
 {
@@ -103,12 +82,9 @@ int link_ring_join(struct ntb_link *link, phys_addr_t phys, u32 slots)
 	return ret;
 }
 
-/**
- * link_ring_leave() - the link is down
- * @link: by the tick only; its state says so already
- *
- * Nobody writes to the other side any more when this returns.
- * Context: process, may sleep.
+/*
+ * The link is down. Nobody writes to the other side any more when this
+ * returns.
  */
 void link_ring_leave(struct ntb_link *link)
 {
@@ -228,18 +204,10 @@ static int link_tx_post(struct ntb_link *link, u32 generation,
 	return 0;
 }
 
-/**
- * link_send() - a message to the other side
- * @link: the link
- * @generation: in which it makes sense
- * @message: its header
- * @payload: message->length bytes
- *
- * Messages arrive in the order sent. What can't be sent for 2 s takes the link
- * down.
- *
- * Context: process, may sleep.
- * Return: 0; -ENOLINK: the link is down, or has another generation; -EMSGSIZE.
+/*
+ * A message to the other side. Messages arrive in the order sent. What can't
+ * be sent for 2 s takes the link down. Returns 0; -ENOLINK: the link is down,
+ * or has another generation; -EMSGSIZE.
  */
 int link_send(struct ntb_link *link, u32 generation,
 	      const struct wire_message *message, const void *payload)

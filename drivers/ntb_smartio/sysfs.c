@@ -97,7 +97,7 @@ static ssize_t reason_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(reason);
 
-static ssize_t link_aperture_show(char *buf, ssize_t len, const char *way,
+static ssize_t link_aperture_show(char *buf, ssize_t len, const char *direction,
 				  const struct link_aperture *aperture,
 				  u64 used)
 {
@@ -105,7 +105,7 @@ static ssize_t link_aperture_show(char *buf, ssize_t len, const char *way,
 		return 0;
 	return sysfs_emit_at(buf, len,
 			     "%s mw=%u base=%#llx size=%#llx used=%#llx\n",
-			     way, aperture->mw, aperture->base, aperture->size,
+			     direction, aperture->mw, aperture->base, aperture->size,
 			     used);
 }
 
@@ -182,13 +182,7 @@ static int link_counters_show(struct seq_file *s, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(link_counters);
 
-/**
- * link_sysfs_add() - show a link
- * @link: the link
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
- */
+/* Show a link. */
 int link_sysfs_add(struct ntb_link *link)
 {
 	struct device *dev = device_create(&smartio_link_class, link->base.dma,
@@ -203,12 +197,7 @@ int link_sysfs_add(struct ntb_link *link)
 	return 0;
 }
 
-/**
- * link_sysfs_remove() - and no longer
- * @link: the link
- *
- * Context: process, may sleep; waits for readers.
- */
+/* And no longer. Waits for readers. */
 void link_sysfs_remove(struct ntb_link *link)
 {
 	debugfs_remove_recursive(link->debug);

@@ -65,15 +65,9 @@ static void link_unlimit_addresses(struct ntb_link *link)
 			 link->base.name);
 }
 
-/**
- * link_windows_init() - find the windows, decide what will be open
- * @link: its NTB known
- *
- * All inbound windows are shut when this returns. Ends with what
- * link_memory_init() needs to know.
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
+/*
+ * Find the windows, decide what will be open. All inbound windows are shut
+ * when this returns. Ends with what link_memory_init() needs to know.
  */
 int link_windows_init(struct ntb_link *link)
 {
@@ -131,12 +125,7 @@ int link_windows_init(struct ntb_link *link)
 	return 0;
 }
 
-/**
- * link_windows_exit() - the mirror of link_windows_init()
- * @link: its windows are shut
- *
- * Context: process, may sleep.
- */
+/* The mirror of link_windows_init(). */
 void link_windows_exit(struct ntb_link *link)
 {
 	dma_free_coherent(link->base.dma, PAGE_SIZE, link->quarantine,
@@ -158,13 +147,7 @@ static int link_aperture_open(struct ntb_link *link,
 	return ret;
 }
 
-/**
- * link_windows_open() - let the other side at the apertures
- * @link: the link; under window_lock
- *
- * Context: process.
- * Return: 0 or a negative error.
- */
+/* Let the other side at the apertures. */
 int link_windows_open(struct ntb_link *link)
 {
 	int i, ret = 0;
@@ -213,15 +196,10 @@ static int link_window_shut(struct ntb_link *link, unsigned int mw)
 	return ret;
 }
 
-/**
- * link_windows_close() - nothing of the other side lands any more
- * @link: the link; under window_lock
- *
- * Registers of devices first, memory (window 0) last: a doorbell that still got
- * through after memory was shut would make a device run whatever an earlier
- * command left there.
- *
- * Context: process.
+/*
+ * Nothing of the other side lands any more. Registers of devices first, memory
+ * (window 0) last: a doorbell that still got through after memory was shut
+ * would make a device run whatever an earlier command left there.
  */
 void link_windows_close(struct ntb_link *link)
 {
@@ -242,13 +220,7 @@ static bool link_within(const struct link_aperture *aperture, u64 addr,
 	       addr - aperture->base <= aperture->size - size;
 }
 
-/**
- * link_apertures_write() - what is open to the other side, as it is told
- * @link: the link; its window_lock is held
- * @to: WIRE_APERTURES of them
- *
- * Context: process.
- */
+/* What is open to the other side, as it is told. */
 void link_apertures_write(struct ntb_link *link, struct wire_aperture *to)
 {
 	const struct link_aperture *own = link->own;
@@ -262,12 +234,7 @@ void link_apertures_write(struct ntb_link *link, struct wire_aperture *to)
 	}
 }
 
-/**
- * link_apertures_tell() - tell the other side what is open to it
- * @link: the link; nothing happens if it is not up
- *
- * Context: process, may sleep.
- */
+/* Tell the other side what is open to it. */
 void link_apertures_tell(struct ntb_link *link)
 {
 	struct wire_aperture apertures[WIRE_APERTURES] = {};
@@ -286,13 +253,7 @@ void link_apertures_tell(struct ntb_link *link)
 	mutex_unlock(&link->tell_lock);
 }
 
-/**
- * link_apertures_take() - the other side says what is open there
- * @link: the link
- * @apertures: WIRE_APERTURES of them
- *
- * Context: process.
- */
+/* The other side says what is open there. */
 void link_apertures_take(struct ntb_link *link,
 			 const struct wire_aperture *apertures)
 {
@@ -328,18 +289,11 @@ static bool link_within_own(struct ntb_link *link, u64 base, u64 size,
 	return false;
 }
 
-/**
- * link_window_need() - let the other side reach something outside aperture 0
- * @link: the link
- * @base: first address, in the DMA address space of the NTB
- * @size: bytes
- * @what: for people
- *
- * The other side is told, before whatever is sent after this. It is open until
- * link_window_done() was called as often as this.
- *
- * Context: process, may sleep.
- * Return: 0; -ENOSPC: no window is left; -EIO.
+/*
+ * Let the other side reach something outside aperture 0. The other side is
+ * told, before whatever is sent after this. It is open until
+ * link_window_done() was called as often as this. Returns 0; -ENOSPC: no
+ * window is left; -EIO.
  */
 int link_window_need(struct ntb_link *link, u64 base, u64 size,
 		     const char *what)
@@ -415,31 +369,18 @@ static void link_window_leave(struct ntb_link *link, u64 base, u64 size,
 		link_apertures_tell(link);
 }
 
-/**
- * link_window_cut() - the other side is not to reach it any more
- * @link: the link
- * @base: as for link_window_need(), which succeeded
- * @size: as for that
- *
- * Unless somebody else needs it. The window is kept for it nevertheless, until
- * link_window_release().
- *
- * Context: process, may sleep.
+/*
+ * The other side is not to reach it any more. Unless somebody else needs it.
+ * The window is kept for it nevertheless, until link_window_release().
  */
 void link_window_cut(struct ntb_link *link, u64 base, u64 size)
 {
 	link_window_leave(link, base, size, true);
 }
 
-/**
- * link_window_release() - the window may lead elsewhere
- * @link: the link
- * @base: as for link_window_cut()
- * @size: as for that
- *
- * Nothing happens if it was needed again meanwhile.
- *
- * Context: process.
+/*
+ * The window may lead elsewhere. Nothing happens if it was needed again
+ * meanwhile.
  */
 void link_window_release(struct ntb_link *link, u64 base, u64 size)
 {
@@ -453,29 +394,15 @@ void link_window_release(struct ntb_link *link, u64 base, u64 size)
 	mutex_unlock(&link->window_lock);
 }
 
-/**
- * link_window_done() - the other side need not reach it any more
- * @link: the link
- * @base: as for link_window_need(), which succeeded
- * @size: as for that
- *
- * Context: process, may sleep.
- */
+/* The other side need not reach it any more. */
 void link_window_done(struct ntb_link *link, u64 base, u64 size)
 {
 	link_window_leave(link, base, size, false);
 }
 
-/**
- * link_window_reach() - which window leads to an address of the other side
- * @link: the link
- * @addr: in the DMA address space of the other side's NTB
- * @size: bytes
- * @mw: the window
- * @offset: in it
- *
- * Context: process.
- * Return: 0 or -ERANGE, and then a line in the log names the address.
+/*
+ * Which window leads to an address of the other side. Returns 0 or -ERANGE,
+ * and then a line in the log names the address.
  */
 int link_window_reach(struct ntb_link *link, u64 addr, u64 size,
 		      unsigned int *mw, u64 *offset)
@@ -501,16 +428,7 @@ int link_window_reach(struct ntb_link *link, u64 addr, u64 size,
 	return ret;
 }
 
-/**
- * link_window_phys() - where this host's CPUs find an address of the other side
- * @link: the link
- * @addr: in the DMA address space of the other side's NTB
- * @size: bytes
- * @phys: for ioremap()
- *
- * Context: process.
- * Return: 0 or -ERANGE.
- */
+/* Where this host's CPUs find an address of the other side. */
 int link_window_phys(struct ntb_link *link, u64 addr, u64 size,
 		     phys_addr_t *phys)
 {
@@ -523,16 +441,9 @@ int link_window_phys(struct ntb_link *link, u64 addr, u64 size,
 	return ret;
 }
 
-/**
- * link_map_device() - where a device of this host finds an outgoing window
- * @link: the link
- * @dev: the device
- * @mw: the window
- * @dma: its first address
- *
- * It is mapped once, until link_unmap_device().
- * Context: process, may sleep.
- * Return: 0 or -EIO.
+/*
+ * Where a device of this host finds an outgoing window. It is mapped once,
+ * until link_unmap_device().
  */
 int link_map_device(struct ntb_link *link, struct device *dev,
 		    unsigned int mw, dma_addr_t *dma)
@@ -570,13 +481,7 @@ unlock:
 	return ret;
 }
 
-/**
- * link_unmap_device() - end its mappings
- * @link: the link
- * @dev: the device, which uses none of them any more; NULL: all
- *
- * Context: process, may sleep.
- */
+/* End its mappings. */
 void link_unmap_device(struct ntb_link *link, struct device *dev)
 {
 	struct link_map *map, *next;

@@ -20,12 +20,7 @@ static_assert(sizeof(struct wire_boot) <= 4096);
 static_assert(sizeof(struct wire_head) == WIRE_SLOT);
 static_assert(offsetof(struct wire_head, generation) == 56);
 
-/**
- * wire_hello_crc() - the checksum of a hello
- * @hello: the hello
- *
- * Return: what its crc field has to be.
- */
+/* The checksum of a hello. */
 u32 wire_hello_crc(const struct wire_hello *hello)
 {
 	struct wire_hello copy = *hello;
@@ -35,25 +30,15 @@ u32 wire_hello_crc(const struct wire_hello *hello)
 	return crc32_le(~0U, (const unsigned char *)&copy, sizeof(copy));
 }
 
-/**
- * wire_uuid_crc() - a host in 32 bits
- * @uuid: its UUID, 16 bytes
- *
- * Return: their checksum.
- */
+/* A host in 32 bits. */
 u32 wire_uuid_crc(const void *uuid)
 {
 	return crc32_le(~0U, uuid, 16);
 }
 
-/**
- * wire_hello_check() - whether a hello can be used
- * @hello: a copy
- * @generation: of the sender, by its scratchpads
- * @echo: the receiver's own
- *
- * Return: WIRE_REASON_NONE; WIRE_REASONS: it is not there yet, or an old one;
- * another reason: never.
+/*
+ * WIRE_REASON_NONE: the hello can be used; WIRE_REASONS: it is not there yet, or
+ * an old one; another reason: never.
  */
 enum wire_reason wire_hello_check(const struct wire_hello *hello,
 				  u32 generation, u32 echo)
@@ -78,14 +63,7 @@ enum wire_reason wire_hello_check(const struct wire_hello *hello,
 	return WIRE_REASON_NONE;
 }
 
-/**
- * wire_apertures_ok() - whether apertures fit the windows that lead there
- * @apertures: WIRE_APERTURES of them
- * @windows: how many outgoing windows there are
- * @window_sizes: their sizes in bytes
- *
- * Return: true if so, and the first one is in use.
- */
+/* Whether apertures fit the windows that lead there, and the first is in use. */
 bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,
 		       const u64 *window_sizes)
 {
@@ -107,15 +85,9 @@ bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,
 	return true;
 }
 
-/**
- * wire_head_check() - whether a message header is sound
- * @head: a copy; its generation and sequence are right
- * @slots: of the ring
- * @position: its slot
- * @max_length: most bytes that may follow
- * @message: filled in
- *
- * Return: slots that it takes, or -EBADMSG: the ring can't be read any further.
+/*
+ * Whether a message header is sound. Returns slots that it takes, or -EBADMSG:
+ * the ring can't be read any further.
  */
 int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
 		    u32 max_length, struct wire_message *message)
@@ -141,12 +113,7 @@ int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
 	return wire_slots(length);
 }
 
-/**
- * wire_payload_ok() - whether what follows a header is what it has to be
- * @message: the header, of a type of the transport
- *
- * Return: true if so.
- */
+/* Whether what follows a header is what it has to be. */
 bool wire_payload_ok(const struct wire_message *message)
 {
 	if (message->type == WIRE_APERTURE)

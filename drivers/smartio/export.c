@@ -28,12 +28,9 @@ void lend_put(struct smartio_lent *lent)
 	kref_put(&lent->ref, lend_release);
 }
 
-/**
- * lend_find() - a lent device by its number
- * @id: the number
- *
- * Context: process.
- * Return: it, with a reference for lend_put(), or NULL.
+/*
+ * A lent device by its number. Returns it, with a reference for lend_put(), or
+ * NULL.
  */
 struct smartio_lent *lend_find(u32 id)
 {
@@ -51,15 +48,10 @@ struct smartio_lent *lend_find(u32 id)
 	return found;
 }
 
-/**
- * lend_after() - the next lent device, for whoever visits all of them
- * @id: number of the one before; 0: the first
- *
- * Numbers only grow, and the list is in their order: each is visited once, and
- * no lock is held in between.
- *
- * Context: process.
- * Return: it, with a reference for lend_put(), or NULL.
+/*
+ * The next lent device, for whoever visits all of them. Numbers only grow, and
+ * the list is in their order: each is visited once, and no lock is held in
+ * between. Returns it, with a reference for lend_put(), or NULL.
  */
 struct smartio_lent *lend_after(u32 id)
 {
@@ -77,12 +69,7 @@ struct smartio_lent *lend_after(u32 id)
 	return found;
 }
 
-/**
- * lend_add() - it can be found from now on
- * @lent: gets its number
- *
- * Context: process.
- */
+/* It can be found from now on. */
 void lend_add(struct smartio_lent *lent)
 {
 	static u32 next_id;	/* under smartio_lents_lock */
@@ -100,13 +87,7 @@ void lend_del(struct smartio_lent *lent)
 	mutex_unlock(&smartio_lents_lock);
 }
 
-/**
- * lend_vector_take() - one of the device's vectors for a borrower
- * @lent: the device
- *
- * Context: process.
- * Return: its number as in pci_irq_vector(), or -ENOSPC.
- */
+/* One of the device's vectors for a borrower. */
 int lend_vector_take(struct smartio_lent *lent)
 {
 	unsigned long bit;
@@ -119,13 +100,6 @@ int lend_vector_take(struct smartio_lent *lent)
 	return bit < lent->vectors ? lent->first_vector + (int)bit : -ENOSPC;
 }
 
-/**
- * lend_vector_give() - and back
- * @lent: the device
- * @vector: from lend_vector_take()
- *
- * Context: process.
- */
 void lend_vector_give(struct smartio_lent *lent, unsigned int vector)
 {
 	mutex_lock(&lent->lock);

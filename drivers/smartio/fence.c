@@ -50,38 +50,19 @@ struct fence_asker {
 	unsigned long deadline;
 };
 
-/**
- * fence_notifier_add() - names somebody who must know of fences
- * @notifier: gets enum smartio_host_event
- *
- * Context: while the module is loaded.
- * Return: 0.
- */
+/* Names somebody who must know of fences. */
 int fence_notifier_add(struct notifier_block *notifier)
 {
 	return blocking_notifier_chain_register(&fence_notifiers, notifier);
 }
 
-/**
- * fence_notifier_remove() - the mirror of fence_notifier_add()
- * @notifier: as there
- *
- * Context: while the module is unloaded.
- */
+/* The mirror of fence_notifier_add(). */
 void fence_notifier_remove(struct notifier_block *notifier)
 {
 	blocking_notifier_chain_unregister(&fence_notifiers, notifier);
 }
 
-/**
- * fence_may_rejoin() - a fenced host on a link asks for admission
- * @host: the host
- * @incarnation: of its core
- * @stale: it asked when it was fenced
- *
- * Context: process.
- * Return: whether it is admitted.
- */
+/* A fenced host on a link asks for admission. */
 bool fence_may_rejoin(const uuid_t *host, u32 incarnation, bool stale)
 {
 	if (stale)
@@ -210,15 +191,10 @@ static int fence_order(const char *text, bool fenced, bool administrator,
 	return 0;
 }
 
-/**
- * fence_here() - the administrator of this host gives an order
- * @text: name or UUID of a host, maybe with a line's end
- * @fenced: whether it is to be shut out, or let in
- *
- * Context: process, may sleep.
- * Return: 0: it is so; -ENOENT; -ENOTUNIQ; -EINVAL: a host can't fence itself;
- * -EPERM: nor undo what another did to it; -EBUSY: it comes back as fast as it
- * is fenced.
+/*
+ * The administrator of this host gives an order. Returns 0: it is so; -ENOENT;
+ * -ENOTUNIQ; -EINVAL: a host can't fence itself; -EPERM: nor undo what another
+ * did to it; -EBUSY: it comes back as fast as it is fenced.
  */
 int fence_here(const char *text, bool fenced)
 {
@@ -315,15 +291,10 @@ static int fence_call(struct fence_call *call)
 	return call->ret;
 }
 
-/**
- * fence_at() - a host is to be fenced by another one, or let in there
- * @at: by which; may be this host
- * @text: name or UUID, as that host knows it
- * @fenced: whether it is to be shut out, or let in
- *
- * Context: process, may sleep.
- * Return: 0: it is so; -ENOLINK: no link to @at is up; -ETIMEDOUT: no answer,
- * it may be so or not; else see fence_asked().
+/*
+ * A host is to be fenced by another one, or let in there. Returns 0: it is so;
+ * -ENOLINK: no link to @at is up; -ETIMEDOUT: no answer, it may be so or not;
+ * else see fence_asked().
  */
 int fence_at(const uuid_t *at, const char *text, bool fenced)
 {
@@ -348,15 +319,7 @@ int fence_at(const uuid_t *at, const char *text, bool fenced)
 	return fence_call(&call);
 }
 
-/**
- * fence_hosts_show() - the hosts that a host knows
- * @at: that host; may be this one
- * @buf: a page, of sysfs: a line for each: UUID, "fenced", "linked" or "away",
- *	name
- *
- * Context: process, may sleep.
- * Return: bytes written, -ENOMEM, -ENOLINK, -ETIMEDOUT.
- */
+/* The hosts that a host knows. */
 ssize_t fence_hosts_show(const uuid_t *at, char *buf)
 {
 	struct fence_call call = {
@@ -448,16 +411,13 @@ static bool fence_readmits_self(void)
 	return !fenced;
 }
 
-/**
- * fence_rejoin() - ask to be let in wherever this host is fenced
- *
- * Others let in only a host that has begun anew: whose module was loaded since,
- * or has not used a device of theirs since it was.
- * It asks now, not later on: a refusal that comes later needs another wish.
- *
- * Context: process, may sleep.
- * Return: 0: no host at the other end of a link refuses it; -EPERM: one does;
- * -ENOLINK: there is none that could be asked, and this host lends nothing.
+/*
+ * Ask to be let in wherever this host is fenced. Others let in only a host
+ * that has begun anew: whose module was loaded since, or has not used a device
+ * of theirs since it was. It asks now, not later on: a refusal that comes
+ * later needs another wish. Returns 0: no host at the other end of a link
+ * refuses it; -EPERM: one does; -ENOLINK: there is none that could be asked,
+ * and this host lends nothing.
  */
 int fence_rejoin(void)
 {

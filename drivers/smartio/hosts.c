@@ -29,13 +29,7 @@ static unsigned int smartio_hosts_known;	/* under smartio_hosts_lock */
 DEFINE_SPINLOCK(smartio_hosts_lock);	/* the list, names, fences */
 static DEFINE_MUTEX(smartio_add_lock);		/* adding to the list */
 
-/**
- * smartio_uuid_text() - a UUID as people read it
- * @uuid: the UUID
- *
- * Context: any.
- * Return: its text, by value.
- */
+/* A UUID as people read it. */
 struct smartio_uuid_text smartio_uuid_text(const uuid_t *uuid)
 {
 	struct smartio_uuid_text text;
@@ -55,13 +49,7 @@ static struct smartio_host *smartio_host_find(const uuid_t *uuid)
 	return NULL;
 }
 
-/**
- * smartio_host_fenced() - whether a host is to be refused
- * @uuid: the host
- *
- * Context: any but interrupts.
- * Return: true or false.
- */
+/* Whether a host is to be refused. */
 bool smartio_host_fenced(const uuid_t *uuid)
 {
 	struct smartio_host *host;
@@ -74,15 +62,10 @@ bool smartio_host_fenced(const uuid_t *uuid)
 	return fenced;
 }
 
-/**
- * smartio_host_fences() - how often a host was fenced
- * @uuid: the host
- *
- * A host that was fenced and did not notice must find it out afterwards: what
- * it had in mind before is not to be done any more.
- *
- * Context: any but interrupts.
- * Return: a number that another one follows whenever it is fenced.
+/*
+ * How often a host was fenced. A host that was fenced and did not notice must
+ * find it out afterwards: what it had in mind before is not to be done any
+ * more.
  */
 u32 smartio_host_fences(const uuid_t *uuid)
 {
@@ -96,14 +79,9 @@ u32 smartio_host_fences(const uuid_t *uuid)
 	return fences;
 }
 
-/**
- * smartio_host_named() - who is meant
- * @text: a UUID, or a name that only one host has
- * @uuid: of the host, then
- * @name: its name, SMARTIO_NAME_LEN bytes
- *
- * Context: process.
- * Return: 0, -ENOENT, or -ENOTUNIQ: several hosts have that name.
+/*
+ * Who is meant. Returns 0, -ENOENT, or -ENOTUNIQ: several hosts have that
+ * name.
  */
 int smartio_host_named(const char *text, uuid_t *uuid, char *name)
 {
@@ -129,14 +107,9 @@ int smartio_host_named(const char *text, uuid_t *uuid, char *name)
 	return ret;
 }
 
-/**
- * smartio_host_mark() - a host is to be refused from now on, or no more
- * @uuid: the host, which is known
- * @fenced: whether
- *
- * Nothing else happens here: see fence.c.
- * Context: any but interrupts.
- * Return: whether that is news.
+/*
+ * A host is to be refused from now on, or no more. Nothing else happens here:
+ * see fence.c.
  */
 bool smartio_host_mark(const uuid_t *uuid, bool fenced)
 {
@@ -156,13 +129,7 @@ bool smartio_host_mark(const uuid_t *uuid, bool fenced)
 	return news;
 }
 
-/**
- * smartio_host_use() - a host is to have a session here
- * @uuid: the host
- *
- * Context: any but interrupts.
- * Return: whether it may: not if it is fenced.
- */
+/* A host is to have a session here. */
 bool smartio_host_use(const uuid_t *uuid)
 {
 	struct smartio_host *host;
@@ -186,15 +153,9 @@ static void smartio_host_renew(struct smartio_host *host, u32 incarnation)
 	host->incarnation = incarnation;
 }
 
-/**
- * smartio_host_pin() - a fenced host was this incarnation when it was fenced
- * @uuid: the host
- * @incarnation: of its module
- *
- * It asked to be let in at that moment; that wish doesn't count any more, and
- * none that comes later.
- *
- * Context: any but interrupts.
+/*
+ * A fenced host was this incarnation when it was fenced. It asked to be let in
+ * at that moment; that wish doesn't count any more, and none that comes later.
  */
 void smartio_host_pin(const uuid_t *uuid, u32 incarnation)
 {
@@ -210,18 +171,11 @@ void smartio_host_pin(const uuid_t *uuid, u32 incarnation)
 	spin_unlock(&smartio_hosts_lock);
 }
 
-/**
- * smartio_host_rejoin() - a fenced host asks to be let in again
- * @uuid: the host
- * @incarnation: of its module
- *
- * It is, if it has begun anew since it was fenced: then nothing that it had in
- * mind before is there any more. Or if it has not used a device here since it
- * began: a host that died is often fenced when it is back already, for its
- * lender was away, or is itself.
- *
- * Context: any but interrupts.
- * Return: whether it is let in.
+/*
+ * A fenced host asks to be let in again. It is, if it has begun anew since it
+ * was fenced: then nothing that it had in mind before is there any more. Or if
+ * it has not used a device here since it began: a host that died is often
+ * fenced when it is back already, for its lender was away, or is itself.
  */
 bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation)
 {
@@ -254,14 +208,7 @@ static u32 smartio_host_flags(const uuid_t *uuid, bool fenced)
 	       (self || links_lead_to(uuid) ? WIRE_HOST_LINKED : 0);
 }
 
-/**
- * smartio_hosts_fill() - whom this host knows, itself included
- * @hosts: filled in
- * @room: bytes there
- *
- * Context: process, may sleep.
- * Return: bytes used; those that find no room are left out.
- */
+/* Whom this host knows, itself included. */
 size_t smartio_hosts_fill(struct wire_host *hosts, size_t room)
 {
 	struct smartio_host *host;
@@ -336,13 +283,7 @@ static int smartio_host_add(const struct smartio_identity *who)
 	return 0;
 }
 
-/**
- * smartio_host_seen() - a host is on a link
- * @who: as it introduced itself
- *
- * Context: process, may sleep.
- * Return: 0, -ENOMEM, or -ENOSPC: too many of them.
- */
+/* A host is on a link. Returns 0, -ENOMEM, or -ENOSPC: too many of them. */
 int smartio_host_seen(const struct smartio_identity *who)
 {
 	int ret;
@@ -377,14 +318,7 @@ static int __init smartio_self_init(void)
 	return 0;
 }
 
-/**
- * smartio_hosts_init() - this host is known
- * @class_groups: attributes of the class smartio_host
- * @groups: of its devices, whose drvdata is the struct smartio_host
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
- */
+/* This host is known. */
 int __init smartio_hosts_init(const struct attribute_group **class_groups,
 			      const struct attribute_group **groups)
 {

@@ -276,14 +276,7 @@ static struct notifier_block lend_fence_notifier = {
 	.notifier_call = lend_fence_event,
 };
 
-/**
- * lend_init() - devices may be lent
- * @groups: attributes of the class smartio_lent, whose drvdata is the struct
- *	smartio_lent
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
- */
+/* Devices may be lent. */
 int __init lend_init(const struct attribute_group **groups)
 {
 	int ret;

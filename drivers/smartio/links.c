@@ -21,30 +21,13 @@ static const struct smartio_link_client *links_client;
 static const struct smartio_identity *links_self;
 static rpc_handler rpc_handlers[WIRE_TYPES];
 
-/**
- * rpc_register() - names the handler of a type of requests
- * @type: WIRE_FIRST_REQUEST or above
- * @handler: the handler
- *
- * Context: while the module is loaded, before any link is there.
- */
+/* Names the handler of a type of requests. */
 void rpc_register(u16 type, rpc_handler handler)
 {
 	rpc_handlers[type] = handler;
 }
 
-/**
- * rpc_handle() - answers a request of a peer
- * @link: the link
- * @generation: in which it came
- * @message: its header, checked
- * @payload: checked
- * @reply: see request() of struct smartio_link_client
- * @reply_size: see there
- *
- * Context: process, may sleep.
- * Return: the reply's status.
- */
+/* Answers a request of a peer. */
 int rpc_handle(struct smartio_link *link, u32 generation,
 	       const struct wire_message *message, const void *payload,
 	       void *reply, size_t *reply_size)
@@ -57,11 +40,7 @@ int rpc_handle(struct smartio_link *link, u32 generation,
 	return handler(link, generation, message, payload, reply, reply_size);
 }
 
-/**
- * links_init() - names the layers above
- * @client: handles the events of links
- * @self: this host
- */
+/* Names the layers above. */
 void links_init(const struct smartio_link_client *client,
 		const struct smartio_identity *self)
 {
@@ -172,14 +151,9 @@ void smartio_transport_drain(struct smartio_transport *transport)
 }
 EXPORT_SYMBOL_GPL(smartio_transport_drain);
 
-/**
- * links_for_each() - visits all links
- * @fn: is called without a lock held
- * @arg: for it
- *
- * Numbers only grow, and the list is in their order: each link is visited once.
- *
- * Context: process, may sleep.
+/*
+ * Visits all links. Numbers only grow, and the list is in their order: each
+ * link is visited once.
  */
 void links_for_each(void (*fn)(struct smartio_link *link, void *arg), void *arg)
 {
@@ -234,13 +208,7 @@ static void links_query_one(struct smartio_link *link, void *arg)
 					    link->name);
 }
 
-/**
- * links_lead_to() - whether a link to a host is up
- * @host: the host
- *
- * Context: process, may sleep.
- * Return: true or false.
- */
+/* Whether a link to a host is up. */
 bool links_lead_to(const uuid_t *host)
 {
 	struct links_query query = { .host = host };
@@ -249,14 +217,7 @@ bool links_lead_to(const uuid_t *host)
 	return query.up;
 }
 
-/**
- * links_names() - which links lead to a host
- * @host: the host
- * @buf: a page, of sysfs
- *
- * Context: process, may sleep.
- * Return: bytes written.
- */
+/* Which links lead to a host. */
 ssize_t links_names(const uuid_t *host, char *buf)
 {
 	struct links_query query = { .host = host, .buf = buf };

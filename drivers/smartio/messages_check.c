@@ -8,13 +8,9 @@
 
 #include "messages.h"
 
-/**
- * messages_payload_ok() - whether a payload fits its header
- * @message: the header, of a type of the core
- * @payload: message->length bytes, a copy
- *
- * Of what drivers say nothing is known here.
- * Return: true if so.
+/*
+ * Whether a payload fits its header. Of what drivers say nothing is known
+ * here.
  */
 bool messages_payload_ok(const struct wire_message *message,
 			 const void *payload)

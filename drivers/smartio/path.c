@@ -49,15 +49,10 @@ static void way_queue(struct smartio_way *way, struct way_item *item)
 	queue_work(way->wq, &way->work);
 }
 
-/**
- * smartio_way_behind() - whether too much waits for the way's driver
- * @way: the way
- *
- * Of what another host sends no more may be queued then, or it could fill the
- * memory of this one: delivery waits for an open that is under way.
- *
- * Context: any but interrupts.
- * Return: true or false.
+/*
+ * Whether too much waits for the way's driver. Of what another host sends no
+ * more may be queued then, or it could fill the memory of this one: delivery
+ * waits for an open that is under way.
  */
 bool smartio_way_behind(struct smartio_way *way)
 {
@@ -79,12 +74,7 @@ static struct way_item *way_item_alloc(enum way_item_kind kind, u64 session)
 	return item;
 }
 
-/**
- * smartio_way_offered() - the lender offers the device (again)
- * @way: the way
- *
- * Context: process.
- */
+/* The lender offers the device (again). */
 void smartio_way_offered(struct smartio_way *way)
 {
 	struct way_item *item = way_item_alloc(WAY_READY, 0);
@@ -95,13 +85,9 @@ void smartio_way_offered(struct smartio_way *way)
 	spin_unlock(&way->lock);
 }
 
-/**
- * smartio_way_lost() - a session is over without the borrower's doing
- * @way: the way
- * @session: its id; 0: whichever there is, and whichever is being opened now
- * @offered: whether the device is offered still
- *
- * Context: process.
+/*
+ * A session is over without the borrower's doing; 0: whichever there is, and
+ * whichever is being opened now.
  */
 void smartio_way_lost(struct smartio_way *way, u64 session, bool offered)
 {
@@ -124,14 +110,9 @@ void smartio_way_lost(struct smartio_way *way, u64 session, bool offered)
 	spin_unlock(&way->lock);
 }
 
-/**
- * smartio_way_writes() - whether its driver may still write to a lost session's
- * @way: the way
- * @forget: from now on the answer is no
- *
- * Context: process.
- * Return: true if the link was lost with a session, and the driver has neither
- * closed it nor opened another.
+/*
+ * True if the link was lost with a session, and the driver has neither closed it
+ * nor opened another.
  */
 bool smartio_way_writes(struct smartio_way *way, bool forget)
 {
@@ -145,16 +126,7 @@ bool smartio_way_writes(struct smartio_way *way, bool forget)
 	return writes;
 }
 
-/**
- * smartio_way_notify() - a message of the lender's half
- * @way: the way
- * @session: to which it was sent
- * @message: is copied
- * @size: bytes
- *
- * Context: process.
- * Return: 0 or -ENOMEM.
- */
+/* A message of the lender's half. */
 int smartio_way_notify(struct smartio_way *way, u64 session,
 		       const void *message, size_t size)
 {
@@ -361,14 +333,9 @@ static void smartio_way_release(struct device *dev)
 	kfree(way);
 }
 
-/**
- * smartio_way_init() - a way to a device is to be added
- * @way: from kzalloc(); ops, private and the public part of sdev but
- *	its dev filled in. From now on it is freed with its last reference.
- * @parent: of its device
- *
- * Context: process, may sleep.
- * Return: 0, or a negative error, and then the way is gone.
+/*
+ * A way to a device, from kzalloc(), is to be added. It is freed with its last
+ * reference from now on; also if this fails.
  */
 int smartio_way_init(struct smartio_way *way, struct device *parent)
 {
@@ -402,24 +369,18 @@ put:
 	return ret;
 }
 
-/**
- * smartio_way_add() - a way to a device is there
- * @way: after smartio_way_init(); the caller's reference is the way's
- *
- * Context: process, may sleep; probes.
- * Return: 0, or a negative error; then the caller has to give up its reference.
+/*
+ * A way to a device is there: drivers probe. If this fails the caller has to give
+ * its reference up.
  */
 int smartio_way_add(struct smartio_way *way)
 {
 	return device_add(&way->sdev.dev);
 }
 
-/**
- * smartio_way_remove() - a way goes
- * @way: the way; the caller's reference is given up
- *
- * When it returns the driver doesn't use it any more.
- * Context: process, may sleep.
+/*
+ * A way goes, and the caller's reference. When this returns the driver doesn't
+ * use it any more.
  */
 void smartio_way_remove(struct smartio_way *way)
 {
@@ -430,13 +391,7 @@ void smartio_way_remove(struct smartio_way *way)
 
 /* ---- the API of drivers ---- */
 
-/**
- * smartio_way_session() - the session of now
- * @way: the way
- *
- * Context: any.
- * Return: its id, 0 if there is none.
- */
+/* The id of the session of now, 0 if there is none. */
 u64 smartio_way_session(struct smartio_way *way)
 {
 	return READ_ONCE(way->session);
@@ -875,13 +830,7 @@ void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq)
 }
 EXPORT_SYMBOL_GPL(smartio_irq_free);
 
-/**
- * smartio_bus_init() - the bus is there
- * @groups: attributes of paths
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
- */
+/* The bus is there. */
 int __init smartio_bus_init(const struct attribute_group **groups)
 {
 	smartio_bus.dev_groups = groups;

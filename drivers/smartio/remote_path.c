@@ -502,12 +502,7 @@ static void remote_queue(struct smartio_link *link, u32 generation, u16 type,
 	queue_work(link->paths_wq, &news->work);
 }
 
-/**
- * remote_paths_lost() - the link is down
- * @link: the link; its windows are shut
- *
- * Context: process.
- */
+/* The link is down. */
 void remote_paths_lost(struct smartio_link *link)
 {
 	struct remote *remote;
@@ -520,16 +515,9 @@ void remote_paths_lost(struct smartio_link *link)
 	mutex_unlock(&link->paths_lock);
 }
 
-/**
- * remote_paths_write() - whether a driver may not have stopped yet
- * @link: the link
- * @forget: don't ask again
- *
- * It has not said, since the link was lost, that it writes to nothing of the
- * session any more that it had.
- *
- * Context: process.
- * Return: true if there is one.
+/*
+ * Whether a driver may not have stopped yet. It has not said, since the link
+ * was lost, that it writes to nothing of the session any more that it had.
  */
 bool remote_paths_write(struct smartio_link *link, bool forget)
 {
@@ -543,13 +531,7 @@ bool remote_paths_write(struct smartio_link *link, bool forget)
 	return writes;
 }
 
-/**
- * remote_paths_host() - a host introduces itself on a link
- * @link: the link
- * @host: the host; if it is another one than before, the paths are the old one's
- *
- * Context: process.
- */
+/* A host introduces itself on a link. */
 void remote_paths_host(struct smartio_link *link, const uuid_t *host)
 {
 	if (link->host_known && !uuid_equal(&link->host, host))
@@ -558,13 +540,7 @@ void remote_paths_host(struct smartio_link *link, const uuid_t *host)
 	uuid_copy(&link->host, host);
 }
 
-/**
- * remote_paths_init() - a link is being set up
- * @link: the link
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* A link is being set up. */
 int remote_paths_init(struct smartio_link *link)
 {
 	INIT_LIST_HEAD(&link->paths);
@@ -574,13 +550,7 @@ int remote_paths_init(struct smartio_link *link)
 	return link->paths_wq ? 0 : -ENOMEM;
 }
 
-/**
- * remote_paths_exit() - a link goes
- * @link: is down, for good
- *
- * Its paths are removed when this returns.
- * Context: process, may sleep.
- */
+/* A link goes. Its paths are removed when this returns. */
 void remote_paths_exit(struct smartio_link *link)
 {
 	if (!link->paths_wq)
@@ -589,14 +559,7 @@ void remote_paths_exit(struct smartio_link *link)
 	destroy_workqueue(link->paths_wq);
 }
 
-/**
- * remote_paths_message() - a message that is no request and no reply
- * @link: the link
- * @message: its header, checked
- * @payload: checked
- *
- * Context: process; must not wait for anybody.
- */
+/* A message that is no request and no reply. Must not wait for anybody. */
 void remote_paths_message(struct smartio_link *link,
 			  const struct wire_message *message,
 			  const void *payload)

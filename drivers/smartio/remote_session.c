@@ -227,13 +227,7 @@ static bool remote_session_of(struct lend_session *session, void *link)
 	return session->peer == link;
 }
 
-/**
- * remote_sessions_end() - the link is down
- * @link: the link
- *
- * All sessions over it are over when this returns.
- * Context: process, may sleep.
- */
+/* The link is down. All sessions over it are over when this returns. */
 void remote_sessions_end(struct smartio_link *link)
 {
 	lend_end_matching(remote_session_of, link, LEND_END_LINK);
@@ -487,12 +481,7 @@ static bool remote_lent_gone(struct smartio_lent *lent, bool *offered)
 	return gone;
 }
 
-/**
- * remote_announce_all() - the link has come up
- * @link: the link
- *
- * Context: process, may sleep.
- */
+/* The link has come up. */
 void remote_announce_all(struct smartio_link *link)
 {
 	struct wire_message message = { .type = WIRE_DEVICE_END };

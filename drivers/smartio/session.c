@@ -54,13 +54,7 @@ void lend_session_put(struct lend_session *session)
 	kref_put(&session->ref, lend_session_release);
 }
 
-/**
- * lend_session_find() - a session by its id
- * @id: the id
- *
- * Context: process.
- * Return: it, with a reference, or NULL.
- */
+/* A session by its id. Returns it, with a reference, or NULL. */
 struct lend_session *lend_session_find(u64 id)
 {
 	struct lend_session *session, *found = NULL;
@@ -84,13 +78,9 @@ struct lend_session *lend_session_find(u64 id)
 	return found;
 }
 
-/**
- * lend_session_enter() - do something in a session
- * @session: of which a reference is held
- *
- * The session doesn't end until lend_session_leave().
- * Context: process.
- * Return: 0 or -ENOLINK: it is over, or about to be.
+/*
+ * Do something in a session. The session doesn't end until
+ * lend_session_leave(). Returns 0 or -ENOLINK: it is over, or about to be.
  */
 int lend_session_enter(struct lend_session *session)
 {
@@ -151,13 +141,9 @@ static void lend_session_finish(struct lend_session *session, bool opened)
 	lend_session_put(session);
 }
 
-/**
- * lend_end() - end a session
- * @session: a reference is held
- * @why: whether its borrower has to be told
- *
- * When it returns the lender's half has closed it, whoever asked for it.
- * Context: process, may sleep.
+/*
+ * End a session. When it returns the lender's half has closed it, whoever
+ * asked for it.
  */
 void lend_end(struct lend_session *session, enum lend_end why)
 {
@@ -245,13 +231,7 @@ static void lend_end_of(struct smartio_lent *lent, const struct lend_match *m)
 	kvfree(endings);
 }
 
-/**
- * lend_end_all() - end all sessions of a device
- * @lent: the device
- * @why: whether borrowers have to be told
- *
- * Context: process, may sleep. All are over when it returns.
- */
+/* End all sessions of a device. All are over when it returns. */
 void lend_end_all(struct smartio_lent *lent, enum lend_end why)
 {
 	struct lend_match m = { .why = why };
@@ -259,14 +239,7 @@ void lend_end_all(struct smartio_lent *lent, enum lend_end why)
 	lend_end_of(lent, &m);
 }
 
-/**
- * lend_end_matching() - end sessions of all devices
- * @match: which; under the device's lock
- * @arg: for it
- * @why: whether borrowers have to be told
- *
- * Context: process, may sleep. They are over when it returns.
- */
+/* End sessions of all devices. They are over when it returns. */
 void lend_end_matching(bool (*match)(struct lend_session *session, void *arg),
 		       void *arg, enum lend_end why)
 {
@@ -328,14 +301,9 @@ static bool lend_same_borrower(struct lend_session *session, void *arg)
 	       uuid_equal(&session->s.host, who->host);
 }
 
-/**
- * lend_open() - a session for a borrower
- * @lent: the device
- * @who: the borrower; its previous session over the same link ends first
- * @session: the new one, with a reference
- *
- * Context: process, may sleep.
- * Return: 0, -EAGAIN, -EACCES, -ENOMEM, or what the lender's half says.
+/*
+ * Opens a session for a borrower, whose previous one ends first. Returns 0,
+ * -EAGAIN, -EACCES, -ENOMEM, or what the lender's half says.
  */
 int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
 	      struct lend_session **session)
@@ -443,15 +411,9 @@ static void lend_job_work(struct work_struct *work)
 	job->done(job);
 }
 
-/**
- * lend_job_alloc() - a request that has come
- * @session: a reference of its own is taken
- * @request: is copied
- * @size: bytes
- * @reply_max: room for the reply, at most SMARTIO_MESSAGE_MAX bytes
- *
- * Context: process.
- * Return: the job, for lend_job_start() once done and context are set; or NULL.
+/*
+ * A request that has come. The caller sets done and context before
+ * lend_job_start().
  */
 struct lend_job *lend_job_alloc(struct lend_session *session,
 				const void *request, size_t size,
