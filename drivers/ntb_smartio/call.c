@@ -10,6 +10,9 @@
 
 #include "link.h"
 
+/* Requests of other hosts run here, many at once. */
+static struct workqueue_struct *link_request_wq;
+
 /**
  * struct link_pending - a request of this host
  * @ref: of the caller, and of whoever found it in link->calls
@@ -36,25 +39,16 @@ static void link_pending_release(struct kref *ref)
 }
 
 /* Takes it out of the list, so that only one answer counts. */
-static struct link_pending *link_pending_take(struct smartio_link *link, u32 id)
+static struct link_pending *link_pending_take(struct ntb_link *link, u32 id)
 {
 	return xa_erase(&link->calls, id);
 }
 
-/**
- * link_call() - ask the other side
- * @link: the link
- * @message: its header, without a request number
- * @payload: message->length bytes
- * @reply: where the reply's payload goes
- * @reply_size: room for it; then what came
- * @timeout_ms: how long to wait
- *
- * Context: process, may sleep.
- * Return: the reply's status, -ENOLINK, -ETIMEDOUT, -ENOMEM; -EMSGSIZE: the
- * reply has no room.
+/*
+ * Ask the other side. Returns the reply's status, -ENOLINK, -ETIMEDOUT,
+ * -ENOMEM; -EMSGSIZE: the reply has no room.
  */
-int link_call(struct smartio_link *link, const struct wire_message *message,
+int link_call(struct ntb_link *link, const struct wire_message *message,
 	      const void *payload, void *reply, size_t *reply_size,
 	      unsigned int timeout_ms)
 {
@@ -111,13 +105,8 @@ static void link_pending_answer(struct link_pending *pending, int status,
 	kref_put(&pending->ref, link_pending_release);
 }
 
-/**
- * link_calls_fail() - nobody will answer any more
- * @link: is down
- *
- * Context: process.
- */
-void link_calls_fail(struct smartio_link *link)
+/* The link is down: nobody will answer any more. */
+void link_calls_fail(struct ntb_link *link)
 {
 	unsigned long id;
 	void *entry;
@@ -134,7 +123,7 @@ void link_calls_fail(struct smartio_link *link)
 
 struct link_job {
 	struct work_struct work;
-	struct smartio_link *link;
+	struct ntb_link *link;
 	u32 generation;
 	unsigned long deadline;
 	bool busy;
@@ -144,16 +133,16 @@ struct link_job {
 
 static void link_job_done(struct link_job *job)
 {
-	struct smartio_link *link = job->link;
+	struct ntb_link *link = job->link;
 
 	kvfree(job->payload);
 	kfree(job);
 	if (atomic_dec_and_test(&link->jobs))
 		wake_up(&link->jobs_idle);
-	link_put(link);
+	smartio_link_put(&link->base);
 }
 
-static void link_job_reply(struct smartio_link *link, u32 generation,
+static void link_job_reply(struct ntb_link *link, u32 generation,
 			   u32 request, int status, const void *reply,
 			   size_t size)
 {
@@ -170,9 +159,10 @@ static void link_job_reply(struct smartio_link *link, u32 generation,
 static void link_job_work(struct work_struct *work)
 {
 	struct link_job *job = container_of(work, struct link_job, work);
+	const struct smartio_link_client *client = job->link->base.client;
 	size_t size = min_t(size_t, job->message.reply_max,
 			    SMARTIO_MESSAGE_MAX);
-	/* The replies of this module itself are small. */
+	/* The replies of the core itself are small. */
 	void *reply = kvzalloc(max(size, PAGE_SIZE), GFP_NOIO);
 	int status = -ENOMEM;
 	u32 generation;
@@ -185,9 +175,9 @@ static void link_job_work(struct work_struct *work)
 	else if (time_after(jiffies, job->deadline))
 		status = -ETIMEDOUT;	/* nobody waits for it any more */
 	else if (reply)
-		status = remote_session_request(job->link, job->generation,
-						&job->message, job->payload,
-						reply, &size);
+		status = client->request(&job->link->base, job->generation,
+					 &job->message, job->payload, reply,
+					 &size);
 	/* The wire has no others; and 0 is no error. */
 	if (status > 0 || status < -MAX_ERRNO)
 		status = -EIO;
@@ -197,7 +187,7 @@ static void link_job_work(struct work_struct *work)
 	link_job_done(job);
 }
 
-static void link_job_start(struct smartio_link *link, u32 generation,
+static void link_job_start(struct ntb_link *link, u32 generation,
 			   const struct wire_message *message, void *payload)
 {
 	struct link_job *job = kzalloc(sizeof(*job), GFP_NOIO);
@@ -215,42 +205,30 @@ static void link_job_start(struct smartio_link *link, u32 generation,
 		job->busy = true;
 	}
 	INIT_WORK(&job->work, link_job_work);
-	link_get(link);
+	smartio_link_get(&link->base);
 	job->link = link;
 	job->generation = generation;
 	job->deadline = jiffies + msecs_to_jiffies(message->timeout_ms);
 	job->message = *message;
 	job->payload = payload;
 	atomic_inc(&link->jobs);
-	queue_work(smartio_request_wq, &job->work);
+	queue_work(link_request_wq, &job->work);
 }
 
-/**
- * link_jobs_wait() - until no request of the other side runs
- * @link: is down, and its sessions are over or about to be
- *
- * They end by themselves: what they could wait for on the link fails.
- *
- * Context: process, may sleep.
+/*
+ * Waits until no request of the other side runs: the link is down. They end by themselves: what they
+ * could wait for on the link fails.
  */
-void link_jobs_wait(struct smartio_link *link)
+void link_jobs_wait(struct ntb_link *link)
 {
 	while (!wait_event_timeout(link->jobs_idle, !atomic_read(&link->jobs),
 				   30 * HZ))
-		dev_warn(link->dma, "%s: waiting for %d requests of %s\n",
-			 link->name, atomic_read(&link->jobs), link->peer_name);
+		dev_warn(link->base.dma, "%s: waiting for %d requests of %s\n",
+			 link->base.name, atomic_read(&link->jobs), link->base.peer.name);
 }
 
-/**
- * link_receive() - a message has come
- * @link: the link
- * @generation: of the link
- * @message: its header, checked
- * @payload: a copy, checked; freed here or by whoever gets it
- *
- * Context: process; must not wait for anybody.
- */
-void link_receive(struct smartio_link *link, u32 generation,
+/* A message has come; frees @payload, and must not wait for anybody. */
+void link_receive(struct ntb_link *link, u32 generation,
 		  const struct wire_message *message, void *payload)
 {
 	struct link_pending *pending;
@@ -260,7 +238,11 @@ void link_receive(struct smartio_link *link, u32 generation,
 		return;
 	}
 	if (message->type != WIRE_REPLY) {
-		remote_receive(link, message, payload);
+		if (message->type == WIRE_APERTURE)
+			link_apertures_take(link, payload);
+		else
+			link->base.client->message(&link->base, message,
+						   payload);
 		kvfree(payload);
 		return;
 	}
@@ -272,4 +254,16 @@ void link_receive(struct smartio_link *link, u32 generation,
 		atomic64_inc(&link->counters.late);
 		kvfree(payload);
 	}
+}
+
+int __init link_calls_init(void)
+{
+	link_request_wq = alloc_workqueue("ntb_smartio_request",
+					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return link_request_wq ? 0 : -ENOMEM;
+}
+
+void link_calls_exit(void)
+{
+	destroy_workqueue(link_request_wq);
 }

@@ -8,6 +8,10 @@
 
 #include "link.h"
 
+unsigned int link_heartbeat_ms = 100;
+module_param_named(heartbeat_ms, link_heartbeat_ms, uint, 0444);
+MODULE_PARM_DESC(heartbeat_ms, "how often each side of a link shows that it is alive");
+
 static const char * const link_reasons[WIRE_REASONS] = {
 	[WIRE_REASON_NONE] = "",
 	[WIRE_REASON_VERSION] = "the two hosts speak different versions",
@@ -16,25 +20,13 @@ static const char * const link_reasons[WIRE_REASONS] = {
 	[WIRE_REASON_BAD_HELLO] = "malformed hello",
 };
 
-/**
- * link_reason_text() - for people
- * @reason: may come from the other side
- *
- * Return: text.
- */
 const char *link_reason_text(enum wire_reason reason)
 {
 	return reason < WIRE_REASONS ? link_reasons[reason] : "unknown reason";
 }
 
-/**
- * link_spads_read() - what the other side has written
- * @link: the link
- * @spads: filled in; version 0: nothing, or not all of it yet
- *
- * Context: process; reads this host's own NTB.
- */
-void link_spads_read(struct smartio_link *link, struct link_spads *spads)
+/* What the other side has written. Reads this host's own NTB. */
+void link_spads_read(struct ntb_link *link, struct link_spads *spads)
 {
 	struct ntb_dev *ntb = link->ntb;
 	u32 magic = ntb_spad_read(ntb, WIRE_SPAD_MAGIC);
@@ -59,23 +51,20 @@ void link_spads_read(struct smartio_link *link, struct link_spads *spads)
 		spads->version = magic & 0xffff;
 }
 
-static void link_spad(struct smartio_link *link, enum wire_spad spad, u32 value)
+static void link_spad(struct ntb_link *link, enum wire_spad spad, u32 value)
 {
 	ntb_peer_spad_write(link->ntb, NTB_DEF_PEER_IDX, spad, value);
 }
 
-/**
- * link_spads_write() - tell the other side where this one stands
- * @link: by the tick only
- *
- * Repeated while nobody answers: what is written with the cable out is lost.
- * Context: process.
+/*
+ * Tell the other side where this one stands. Repeated while nobody answers:
+ * what is written with the cable out is lost.
  */
-void link_spads_write(struct smartio_link *link)
+void link_spads_write(struct ntb_link *link)
 {
 	u32 spads[WIRE_SPADS] = {
 		[WIRE_SPAD_MAGIC] = WIRE_MAGIC << 16 | WIRE_VERSION,
-		[WIRE_SPAD_GENERATION] = link->generation,
+		[WIRE_SPAD_GENERATION] = link->base.generation,
 		[WIRE_SPAD_ECHO] = link->peer_generation,
 		[WIRE_SPAD_BOOT] = (link->boot_dma - link->own[0].base) >>
 				   WIRE_PAGE_SHIFT,
@@ -84,9 +73,9 @@ void link_spads_write(struct smartio_link *link)
 	int i;
 
 	/* nothing is open then, and nobody wants to know where */
-	if (!link->open && link->fenced && READ_ONCE(link->rejoin)) {
-		spads[WIRE_SPAD_BOOT] = smartio_incarnation;
-		spads[WIRE_SPAD_ECHO] = wire_uuid_crc(&smartio_self);
+	if (!link->open && link->base.fenced && READ_ONCE(link->rejoin)) {
+		spads[WIRE_SPAD_BOOT] = link->base.self->incarnation;
+		spads[WIRE_SPAD_ECHO] = wire_uuid_crc(&link->base.self->uuid);
 		flags |= WIRE_REJOIN;
 	}
 	spads[WIRE_SPAD_FLAGS] = WIRE_FLAGS(flags, link->refusal,
@@ -99,40 +88,28 @@ void link_spads_write(struct smartio_link *link)
 	memcpy(link->spads, spads, sizeof(spads));
 }
 
-/**
- * link_spads_clear() - this side is not there for now
- * @link: by the tick only
- *
- * Context: process.
- */
-void link_spads_clear(struct smartio_link *link)
+/* This side is not there for now. */
+void link_spads_clear(struct ntb_link *link)
 {
 	link_spad(link, WIRE_SPAD_MAGIC, 0);
 	memset(link->spads, 0, sizeof(link->spads));
 }
 
-/**
- * link_hello_post() - say who and where this side is
- * @link: by the tick only; both sides are open
- * @spads: of the other side
- *
- * Context: process, may sleep.
- * Return: 0, -ERANGE, -ENOMEM.
- */
-int link_hello_post(struct smartio_link *link, const struct link_spads *spads)
+/* Say who and where this side is. */
+int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 {
 	u64 offset = (u64)spads->boot << WIRE_PAGE_SHIFT;
 	unsigned int mw = WIRE_FLAGS_MW(spads->flags);
 	struct wire_hello hello = {
 		.magic = cpu_to_le32(WIRE_MAGIC << 16 | WIRE_VERSION),
-		.generation = cpu_to_le32(link->generation),
+		.generation = cpu_to_le32(link->base.generation),
 		.echo = cpu_to_le32(spads->generation),
 		.doorbell = cpu_to_le32(link->db_message),
-		.heartbeat_ms = cpu_to_le32(smartio_heartbeat_ms),
-		.incarnation = cpu_to_le32(smartio_incarnation),
+		.heartbeat_ms = cpu_to_le32(link_heartbeat_ms),
+		.incarnation = cpu_to_le32(link->base.self->incarnation),
 		.ring = cpu_to_le64(link->rx.dma),
 		.ring_slots = cpu_to_le32(LINK_RING_SLOTS),
-		.valid = cpu_to_le32(link->generation),
+		.valid = cpu_to_le32(link->base.generation),
 	};
 
 	if (mw >= link->windows || offset >= link->window_size[mw] ||
@@ -148,25 +125,18 @@ int link_hello_post(struct smartio_link *link, const struct link_spads *spads)
 	mutex_lock(&link->window_lock);
 	link_apertures_write(link, hello.apertures);
 	mutex_unlock(&link->window_lock);
-	export_uuid(hello.uuid, &smartio_self);
-	strscpy(hello.name, smartio_self_name);
+	export_uuid(hello.uuid, &link->base.self->uuid);
+	strscpy(hello.name, link->base.self->name);
 	hello.crc = cpu_to_le32(wire_hello_crc(&hello));
 	memcpy_toio(&link->peer_boot->hello, &hello,
 		    offsetof(struct wire_hello, valid));
 	wmb();	/* all of it before what makes it valid */
-	writel(link->generation, &link->peer_boot->hello.valid);
+	writel(link->base.generation, &link->peer_boot->hello.valid);
 	return 0;
 }
 
-/**
- * link_hello_look() - whether the other side's hello has come
- * @link: by the tick only
- * @hello: a copy
- *
- * Context: process.
- * Return: see wire_hello_check().
- */
-enum wire_reason link_hello_look(struct smartio_link *link,
+/* Whether the other side's hello has come. */
+enum wire_reason link_hello_look(struct ntb_link *link,
 				 struct wire_hello *hello)
 {
 	u64 sizes[LINK_WINDOWS_MAX];
@@ -177,7 +147,7 @@ enum wire_reason link_hello_look(struct smartio_link *link,
 		sizes[i] = link->window_size[i];
 	memcpy(hello, &link->boot->hello, sizeof(*hello));
 	reason = wire_hello_check(hello, link->peer_generation,
-				  link->generation);
+				  link->base.generation);
 	if (!reason && !wire_apertures_ok(hello->apertures, link->windows,
 					  sizes))
 		reason = WIRE_REASON_BAD_HELLO;

@@ -13,21 +13,15 @@
 
 #include "link.h"
 
-/**
- * link_irq_alloc() - see smartio_irq_alloc()
- * @link: the link
- * @cpus: where it should arrive; NULL: anywhere
- * @name: as for request_irq()
- * @irq: handler and context filled in
- *
- * Context: process, may sleep.
- * Return: 0; -ENOSPC: the NTB's table has no room, or no window is left that
- * could lead to the interrupt controller; another negative error.
+/*
+ * See smartio_irq_alloc(). Returns 0; -ENOSPC: the NTB's table has no room, or
+ * no window is left that could lead to the interrupt controller; another
+ * negative error.
  */
-int link_irq_alloc(struct smartio_link *link, const struct cpumask *cpus,
+int link_irq_alloc(struct ntb_link *link, const struct cpumask *cpus,
 		   const char *name, struct smartio_irq *irq)
 {
-	struct pci_dev *pdev = to_pci_dev(link->dma);
+	struct pci_dev *pdev = to_pci_dev(link->base.dma);
 	struct irq_affinity_desc affinity = {};
 	struct msi_msg message;
 	struct msi_map map;
@@ -48,8 +42,8 @@ int link_irq_alloc(struct smartio_link *link, const struct cpumask *cpus,
 				    cpumask_empty(&affinity.mask) ? NULL :
 				    &affinity);
 	if (map.index < 0) {
-		dev_warn_once(link->dma, "%s: no MSI-X vector to add: %d\n",
-			      link->name, map.index);
+		dev_warn_once(link->base.dma, "%s: no MSI-X vector to add: %d\n",
+			      link->base.name, map.index);
 		ret = -ENOSPC;
 		goto done;
 	}
@@ -62,16 +56,14 @@ int link_irq_alloc(struct smartio_link *link, const struct cpumask *cpus,
 	get_cached_msi_msg(map.virq, &message);
 	irq->virq = map.virq;
 	irq->index = map.index;
-	irq->kind = SMARTIO_IRQ_ADDED;
 	irq->addr = (u64)message.address_hi << 32 | message.address_lo;
 	irq->data = message.data;
 	if (irq->addr >= LINK_MSI_BASE &&
 	    irq->addr < LINK_MSI_BASE + LINK_MSI_SIZE)
 		return 0;
-	dev_err(link->dma, "%s: interrupts of this host go to %#llx, which is not supported\n",
-		link->name, irq->addr);
+	dev_err(link->base.dma, "%s: interrupts of this host go to %#llx, which is not supported\n",
+		link->base.name, irq->addr);
 	link_irq_free(link, irq);
-	irq->kind = SMARTIO_IRQ_NONE;
 	return -ENOSPC;
 
 done:
@@ -79,19 +71,13 @@ done:
 	return ret;
 }
 
-/**
- * link_irq_free() - see smartio_irq_free()
- * @link: the link
- * @irq: from link_irq_alloc()
- *
- * Context: process, may sleep.
- */
-void link_irq_free(struct smartio_link *link, struct smartio_irq *irq)
+/* See smartio_irq_free(). */
+void link_irq_free(struct ntb_link *link, struct smartio_irq *irq)
 {
 	struct msi_map map = { .index = irq->index, .virq = irq->virq };
 
 	irq_clear_status_flags(irq->virq, IRQ_NO_BALANCING);
 	free_irq(irq->virq, irq->context);
-	pci_msix_free_irq(to_pci_dev(link->dma), map);
+	pci_msix_free_irq(to_pci_dev(link->base.dma), map);
 	link_window_done(link, LINK_MSI_BASE, LINK_MSI_SIZE);
 }

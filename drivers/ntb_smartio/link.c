@@ -31,82 +31,19 @@
 #define LINK_STOP_MS	2000
 /* How long a host that said nonsense is left alone. */
 #define LINK_REFUSE_MS	10000
-/* Lines about a link in its log, and in how many seconds. */
-#define LINK_LOG_BURST	20
-#define LINK_LOG_S	10
 
-LIST_HEAD(smartio_links);
-DEFINE_MUTEX(smartio_links_lock);	/* the list of links */
 static DEFINE_IDA(link_ida);
+static struct smartio_transport link_transport;
 
-unsigned int smartio_heartbeat_ms = 100;
-module_param_named(heartbeat_ms, smartio_heartbeat_ms, uint, 0444);
-MODULE_PARM_DESC(heartbeat_ms, "how often each side of a link shows that it is alive");
-
-unsigned int smartio_heartbeat_timeout_ms = 1000;
-module_param_named(heartbeat_timeout_ms, smartio_heartbeat_timeout_ms, uint,
-		   0444);
+static unsigned int heartbeat_timeout_ms = 1000;
+module_param(heartbeat_timeout_ms, uint, 0444);
 MODULE_PARM_DESC(heartbeat_timeout_ms, "after how long without that the link is taken down");
 
-static void link_release(struct kref *ref)
-{
-	struct smartio_link *link = container_of(ref, struct smartio_link, ref);
-
-	xa_destroy(&link->calls);
-	kfree(link);
-}
-
-void link_get(struct smartio_link *link)
-{
-	kref_get(&link->ref);
-}
-
-void link_put(struct smartio_link *link)
-{
-	kref_put(&link->ref, link_release);
-}
-
-/**
- * link_is_up() - whether messages may be sent
- * @link: the link
- * @generation: of it, then
- *
- * Context: process.
- * Return: true or false.
+/*
+ * Returns when what was asked for has been done; a link whose NTB goes is down
+ * then. Not from the link's own work.
  */
-bool link_is_up(struct smartio_link *link, u32 *generation)
-{
-	bool up;
-
-	spin_lock(&link->lock);
-	up = link->state == LINK_UP;
-	*generation = link->generation;
-	spin_unlock(&link->lock);
-	return up;
-}
-
-/**
- * link_restart() - take the link down; it will try again
- * @link: the link
- * @why: for people; a constant
- *
- * Context: any. It happens soon: see link_settle().
- */
-void link_restart(struct smartio_link *link, const char *why)
-{
-	WRITE_ONCE(link->restart, why);
-	if (!READ_ONCE(link->removed))
-		mod_delayed_work(link->wq, &link->tick, 0);
-}
-
-/**
- * link_settle() - until what was asked for has been done
- * @link: the link
- *
- * A link whose NTB goes is down when this returns.
- * Context: process, may sleep; not from the link's own work.
- */
-void link_settle(struct smartio_link *link)
+static void link_settle(struct ntb_link *link)
 {
 	mutex_lock(&link->settle_lock);
 	if (!link->removed) {
@@ -116,61 +53,27 @@ void link_settle(struct smartio_link *link)
 	mutex_unlock(&link->settle_lock);
 }
 
-/**
- * link_for_each() - all links
- * @fn: is called without a lock held
- * @arg: for it
- *
- * Context: process, may sleep.
- */
-void link_for_each(void (*fn)(struct smartio_link *link, void *arg), void *arg)
-{
-	struct smartio_link *link;
-	int last = -1;
-
-	/* In the order of their indices, which are taken anew when free. */
-	for (;;) {
-		struct smartio_link *found = NULL;
-
-		mutex_lock(&smartio_links_lock);
-		list_for_each_entry(link, &smartio_links, entry) {
-			if (link->index <= last ||
-			    (found && found->index < link->index))
-				continue;
-			found = link;
-		}
-		if (found)
-			link_get(found);
-		mutex_unlock(&smartio_links_lock);
-		if (!found)
-			return;
-		last = found->index;
-		fn(found, arg);
-		link_put(found);
-	}
-}
-
-static void link_set_state(struct smartio_link *link, enum link_state state,
+static void link_set_state(struct ntb_link *link, enum smartio_link_state state,
 			   const char *reason)
 {
 	bool changed, news;
 
-	spin_lock(&link->lock);
-	changed = link->state != state;
-	news = state == LINK_REFUSED && link->refused_told != reason;
-	if (news || state == LINK_UP)
+	spin_lock(&link->base.lock);
+	changed = link->base.state != state;
+	news = state == SMARTIO_LINK_REFUSED && link->refused_told != reason;
+	if (news || state == SMARTIO_LINK_UP)
 		link->refused_told = reason;
-	WRITE_ONCE(link->state, state);
+	WRITE_ONCE(link->base.state, state);
 	if (reason)
 		link->reason = reason;
-	spin_unlock(&link->lock);
+	spin_unlock(&link->base.lock);
 	if (changed)
-		trace_smartio_link(link->name, state, link->generation,
+		trace_smartio_link(link->base.name, state, link->base.generation,
 				   reason ? reason : "");
-	if (news && __ratelimit(&link->log_limit))
-		dev_err(link->dma, "%s: refused%s%s: %s\n", link->name,
-			link->known ? " by or refusing " : "",
-			link->known ? link->peer_name : "", reason);
+	if (news && __ratelimit(&link->base.log_limit))
+		dev_err(link->base.dma, "%s: refused%s%s: %s\n", link->base.name,
+			link->base.known ? " by or refusing " : "",
+			link->base.known ? link->base.peer.name : "", reason);
 }
 
 /* The other side took its scratchpads back: its module or its NTB's driver goes. */
@@ -181,54 +84,55 @@ static const char link_left[] = "the other side left";
  * belonged to the attempt is over when this returns: only then may the other
  * side hear of the new generation.
  */
-static void link_down(struct smartio_link *link, const char *why)
+static void link_down(struct ntb_link *link, const char *why)
 {
+	static const struct smartio_holder anybody;
 	bool was_up;
 
 	mutex_lock(&link->window_lock);
-	was_up = link->state == LINK_UP;
-	link_set_state(link, LINK_DOWN, why);
+	was_up = link->base.state == SMARTIO_LINK_UP;
+	link_set_state(link, SMARTIO_LINK_DOWN, why);
 	link_windows_close(link);
 	mutex_unlock(&link->window_lock);
 	link_spads_clear(link);
 	if (was_up) {
-		spin_lock(&link->lock);
+		spin_lock(&link->base.lock);
 		link->losses++;
-		spin_unlock(&link->lock);
+		spin_unlock(&link->base.lock);
 		/* what somebody wanted is no reason to worry */
-		if (link->removed || __ratelimit(&link->log_limit))
+		if (link->removed || __ratelimit(&link->base.log_limit))
 			dev_printk(link->removed || why == link_left ?
-				   KERN_INFO : KERN_WARNING, link->dma,
-				   "%s: link to %s is down: %s\n", link->name,
-				   link->peer_name, why);
+				   KERN_INFO : KERN_WARNING, link->base.dma,
+				   "%s: link to %s is down: %s\n", link->base.name,
+				   link->base.peer.name, why);
 	}
 	link_calls_fail(link);
 	link_ring_leave(link);
 	link_calls_fail(link);
 	if (was_up) {
 		link->lost_at = ktime_get();
-		remote_ways_lost(link);
-		remote_sessions_end(link);
+		link->base.client->lost(&link->base);
 		/* what was asked before must not act on what comes after */
 		link_jobs_wait(link);
-		link_parked_shut(link);
+		/* nobody can write to anything: the windows are shut */
+		link_parked_stopped(link, &anybody);
 	}
-	spin_lock(&link->lock);
-	if (!++link->generation)
-		link->generation = 1;
+	spin_lock(&link->base.lock);
+	if (!++link->base.generation)
+		link->base.generation = 1;
 	memset(link->peer_own, 0, sizeof(link->peer_own));
-	spin_unlock(&link->lock);
+	spin_unlock(&link->base.lock);
 	link->peer_generation = 0;
 	link_ring_reset(link);
 }
 
-static void link_refuse(struct smartio_link *link, enum wire_reason reason)
+static void link_refuse(struct ntb_link *link, enum wire_reason reason)
 {
 	if (link->open)
 		link_down(link, link_reason_text(reason));
 	link->refusal = reason;
 	link->refused_at = ktime_get();
-	link_set_state(link, LINK_REFUSED, link_reason_text(reason));
+	link_set_state(link, SMARTIO_LINK_REFUSED, link_reason_text(reason));
 	link_spads_write(link);
 }
 
@@ -236,24 +140,25 @@ static void link_refuse(struct smartio_link *link, enum wire_reason reason)
  * Whether a fenced host asks to be let in, and is. What it showed when it was
  * fenced doesn't count: it may have been there for long.
  */
-static bool link_readmits(struct smartio_link *link,
+static bool link_readmits(struct ntb_link *link,
 			  const struct link_spads *peer)
 {
 	bool asks = peer->version == WIRE_VERSION &&
 		    peer->flags & WIRE_REJOIN &&
-		    peer->echo == wire_uuid_crc(&link->peer);
+		    peer->echo == wire_uuid_crc(&link->base.peer.uuid);
 
-	if (xchg(&link->fence_new, false) && asks)
-		smartio_host_pin(&link->peer, peer->boot);
-	return asks && fence_readmits() &&
-	       smartio_host_rejoin(&link->peer, peer->boot);
+	bool stale = xchg(&link->fence_new, false);
+
+	return asks && link->base.client->may_rejoin(&link->base.peer.uuid,
+						     peer->boot, stale);
 }
 
 /* Whether the reason for which this side refuses the other still holds. */
-static bool link_refuses(struct smartio_link *link,
+static bool link_refuses(struct ntb_link *link,
 			 const struct link_spads *peer)
 {
-	if (link->known && smartio_host_fenced(&link->peer) &&
+	if (link->base.known &&
+	    link->base.client->fenced(&link->base.peer.uuid) &&
 	    !link_readmits(link, peer)) {
 		if (link->refusal != WIRE_REASON_FENCED || link->open)
 			link_refuse(link, WIRE_REASON_FENCED);
@@ -261,10 +166,10 @@ static bool link_refuses(struct smartio_link *link,
 	}
 	if (peer->version && peer->version != WIRE_VERSION) {
 		if (link->refusal != WIRE_REASON_VERSION) {
-			if (__ratelimit(&link->log_limit))
-				dev_err(link->dma,
+			if (__ratelimit(&link->base.log_limit))
+				dev_err(link->base.dma,
 					"%s: the other side speaks version %u, this one %u\n",
-					link->name, peer->version,
+					link->base.name, peer->version,
 					WIRE_VERSION);
 			link_refuse(link, WIRE_REASON_VERSION);
 		}
@@ -279,52 +184,53 @@ static bool link_refuses(struct smartio_link *link,
 }
 
 /* Both sides have said who they are. */
-static void link_up(struct smartio_link *link, const struct wire_hello *hello)
+static void link_up(struct ntb_link *link, const struct wire_hello *hello)
 {
-	bool other;
-	uuid_t peer;
-	int i;
+	u32 slots = le32_to_cpu(hello->ring_slots);
+	struct smartio_identity peer = {};
+	phys_addr_t ring;
+	int i, ret;
 
-	import_uuid(&peer, hello->uuid);
-	if (uuid_equal(&peer, &smartio_self)) {
+	import_uuid(&peer.uuid, hello->uuid);
+	if (uuid_equal(&peer.uuid, &link->base.self->uuid)) {
 		link_refuse(link, WIRE_REASON_SAME_HOST);
 		return;
 	}
-	other = link->known && !uuid_equal(&peer, &link->peer);
-	spin_lock(&link->lock);
-	link->known = true;
-	uuid_copy(&link->peer, &peer);
-	strscpy(link->peer_name, hello->name);
-	link->peer_incarnation = le32_to_cpu(hello->incarnation);
+	strscpy(peer.name, hello->name);
+	peer.incarnation = le32_to_cpu(hello->incarnation);
+	spin_lock(&link->base.lock);
+	link->base.known = true;
+	link->base.peer = peer;
 	for (i = 0; i < WIRE_APERTURES; i++) {
 		link->peer_own[i].mw = le32_to_cpu(hello->apertures[i].mw);
 		link->peer_own[i].base = le64_to_cpu(hello->apertures[i].base);
 		link->peer_own[i].size = le64_to_cpu(hello->apertures[i].size);
 	}
-	spin_unlock(&link->lock);
-	if (other)
-		remote_ways_forget(link);
-	if (smartio_host_fenced(&peer)) {
-		link_refuse(link, WIRE_REASON_FENCED);
+	spin_unlock(&link->base.lock);
+	ret = link->base.client->admit(&link->base, &peer);
+	if (ret) {
+		link_refuse(link, ret == -EACCES ? WIRE_REASON_FENCED :
+			    WIRE_REASON_BAD_HELLO);
 		return;
 	}
-	if (smartio_host_seen(&peer, link->peer_name, link->peer_incarnation) ||
-	    link_ring_join(link, hello)) {
+	if (link_window_phys(link, le64_to_cpu(hello->ring),
+			     (u64)slots * WIRE_SLOT, &ring) ||
+	    link_ring_join(link, ring, slots)) {
 		link_refuse(link, WIRE_REASON_BAD_HELLO);
 		return;
 	}
 	link->peer_doorbell = le32_to_cpu(hello->doorbell);
 	link->peer_heartbeat = 0;
 	link->silent_ms = 0;
-	WRITE_ONCE(link->fenced, false);
-	link_set_state(link, LINK_UP, NULL);
-	if (__ratelimit(&link->log_limit))
-		dev_info(link->dma, "%s: link to %s (%pUb) is up\n",
-			 link->name, link->peer_name, &link->peer);
+	WRITE_ONCE(link->base.fenced, false);
+	link_set_state(link, SMARTIO_LINK_UP, NULL);
+	if (__ratelimit(&link->base.log_limit))
+		dev_info(link->base.dma, "%s: link to %s (%pUb) is up\n",
+			 link->base.name, peer.name, &peer.uuid);
 	queue_work(link->rx.wq, &link->rx.work);
 	/* they may have changed since the other side took the hello */
 	link_apertures_tell(link);
-	remote_announce_all(link);
+	link->base.client->up(&link->base);
 }
 
 /*
@@ -332,21 +238,21 @@ static void link_up(struct smartio_link *link, const struct wire_hello *hello)
  * windows are open again: first its driver has to stop. One that doesn't say
  * so must not keep the others from the link.
  */
-static bool link_waits_for_drivers(struct smartio_link *link)
+static bool link_waits_for_drivers(struct ntb_link *link)
 {
 	bool late = ktime_ms_delta(ktime_get(), link->lost_at) >= LINK_STOP_MS;
 
-	if (!remote_ways_write(link, late))
+	if (link->base.client->drained(&link->base, late))
 		return false;
 	if (late)
-		dev_warn(link->dma,
+		dev_warn(link->base.dma,
 			 "%s: a driver goes on with a session that is over\n",
-			 link->name);
+			 link->base.name);
 	return !late;
 }
 
 /* Returns how long to wait before the next step. */
-static unsigned int link_join(struct smartio_link *link, bool cable,
+static unsigned int link_join(struct ntb_link *link, bool cable,
 			      const struct link_spads *peer)
 {
 	enum wire_reason reason;
@@ -355,7 +261,7 @@ static unsigned int link_join(struct smartio_link *link, bool cable,
 	if (!cable) {
 		if (link->open)
 			link_down(link, "no cable");
-		link_set_state(link, LINK_DOWN, NULL);
+		link_set_state(link, SMARTIO_LINK_DOWN, NULL);
 		return LINK_POLL_MS;
 	}
 	if (link_refuses(link, peer)) {
@@ -368,8 +274,8 @@ static unsigned int link_join(struct smartio_link *link, bool cable,
 		if (link->open)
 			link_down(link, "refused by the other side");
 		link->peer_generation = peer->generation;
-		WRITE_ONCE(link->fenced, reason == WIRE_REASON_FENCED);
-		link_set_state(link, LINK_REFUSED, reason == WIRE_REASON_FENCED ?
+		WRITE_ONCE(link->base.fenced, reason == WIRE_REASON_FENCED);
+		link_set_state(link, SMARTIO_LINK_REFUSED, reason == WIRE_REASON_FENCED ?
 			       "this host is fenced" : link_reason_text(reason));
 		link_spads_write(link);
 		return LINK_POLL_MS;
@@ -377,7 +283,7 @@ static unsigned int link_join(struct smartio_link *link, bool cable,
 	if (link->open && peer->version &&
 	    peer->generation != link->peer_generation)
 		link_down(link, "the other side began anew");
-	link_set_state(link, LINK_JOINING, NULL);
+	link_set_state(link, SMARTIO_LINK_JOINING, NULL);
 	if (!link->open) {
 		if (link_waits_for_drivers(link))
 			return LINK_JOIN_MS;
@@ -386,7 +292,7 @@ static unsigned int link_join(struct smartio_link *link, bool cable,
 		 * It has seen this generation: all that belonged to an earlier
 		 * one is over on its side.
 		 */
-		if (peer->version && peer->echo == link->generation) {
+		if (peer->version && peer->echo == link->base.generation) {
 			mutex_lock(&link->window_lock);
 			link_windows_open(link);
 			mutex_unlock(&link->window_lock);
@@ -396,7 +302,7 @@ static unsigned int link_join(struct smartio_link *link, bool cable,
 	if (!peer->version)
 		return LINK_POLL_MS;
 	if (!link->open || !(peer->flags & WIRE_OPEN) ||
-	    peer->echo != link->generation)
+	    peer->echo != link->base.generation)
 		return LINK_JOIN_MS;
 	if (link_hello_post(link, peer)) {
 		link_refuse(link, WIRE_REASON_BAD_HELLO);
@@ -410,7 +316,7 @@ static unsigned int link_join(struct smartio_link *link, bool cable,
 	return LINK_JOIN_MS;
 }
 
-static bool link_cable(struct smartio_link *link)
+static bool link_cable(struct ntb_link *link)
 {
 	return ntb_link_is_up(link->ntb, NULL, NULL) == 1;
 }
@@ -424,7 +330,7 @@ static bool link_cable(struct smartio_link *link)
  * round trip for which a CPU stands still. A cable that is back by now has lost
  * what was posted while it was out, all the same.
  */
-static const char *link_trouble(struct smartio_link *link,
+static const char *link_trouble(struct ntb_link *link,
 				const struct link_spads *peer,
 				unsigned int elapsed_ms)
 {
@@ -441,23 +347,23 @@ static const char *link_trouble(struct smartio_link *link,
 		return "the other side began anew";
 	if (WIRE_FLAGS_REASON(peer->flags))
 		return "refused by the other side";
-	if (smartio_host_fenced(&link->peer))
+	if (link->base.client->fenced(&link->base.peer.uuid))
 		return "fenced";
-	if (le32_to_cpu(count.generation) == link->generation &&
+	if (le32_to_cpu(count.generation) == link->base.generation &&
 	    le32_to_cpu(count.count) != link->peer_heartbeat) {
 		link->peer_heartbeat = le32_to_cpu(count.count);
 		link->silent_ms = 0;
 		return NULL;
 	}
-	link->silent_ms += min(elapsed_ms, 2 * smartio_heartbeat_ms);
-	if (link->silent_ms > 2 * smartio_heartbeat_ms && !link_cable(link))
+	link->silent_ms += min(elapsed_ms, 2 * link_heartbeat_ms);
+	if (link->silent_ms > 2 * link_heartbeat_ms && !link_cable(link))
 		return "no cable";
-	if (link->silent_ms > smartio_heartbeat_timeout_ms)
+	if (link->silent_ms > heartbeat_timeout_ms)
 		return "no heartbeat";
 	return NULL;
 }
 
-static unsigned int link_step(struct smartio_link *link)
+static unsigned int link_step(struct ntb_link *link)
 {
 	ktime_t now = ktime_get();
 	unsigned int elapsed_ms = clamp(ktime_ms_delta(now, link->last_tick),
@@ -468,7 +374,7 @@ static unsigned int link_step(struct smartio_link *link)
 	link->last_tick = now;
 	link_spads_read(link, &peer);
 	why = xchg(&link->restart, NULL);
-	if (link->state != LINK_UP) {
+	if (link->base.state != SMARTIO_LINK_UP) {
 		WRITE_ONCE(link->cut, false);
 	} else {
 		if (!why)
@@ -480,18 +386,18 @@ static unsigned int link_step(struct smartio_link *link)
 			       &link->peer_boot->heartbeat.word);
 			/* an interrupt may have been lost */
 			queue_work(link->rx.wq, &link->rx.work);
-			return smartio_heartbeat_ms;
+			return link_heartbeat_ms;
 		}
 	}
-	if (why && (link->state == LINK_UP || link->open))
+	if (why && (link->base.state == SMARTIO_LINK_UP || link->open))
 		link_down(link, why);
 	return link_join(link, link_cable(link), &peer);
 }
 
 static void link_tick(struct work_struct *work)
 {
-	struct smartio_link *link = container_of(to_delayed_work(work),
-						 struct smartio_link, tick);
+	struct ntb_link *link = container_of(to_delayed_work(work),
+						 struct ntb_link, tick);
 	unsigned int delay_ms;
 
 	if (READ_ONCE(link->removed))
@@ -506,7 +412,7 @@ static void link_tick(struct work_struct *work)
 
 static void link_event(void *context)
 {
-	struct smartio_link *link = context;
+	struct ntb_link *link = context;
 
 	if (!link_cable(link))
 		WRITE_ONCE(link->cut, true);
@@ -516,7 +422,7 @@ static void link_event(void *context)
 
 static void link_doorbell(void *context, int vector)
 {
-	struct smartio_link *link = context;
+	struct ntb_link *link = context;
 
 	if (!(ntb_db_vector_mask(link->ntb, vector) &
 	      BIT_ULL(link->db_message)))
@@ -530,9 +436,202 @@ static const struct ntb_ctx_ops link_ctx_ops = {
 	.db_event = link_doorbell,
 };
 
-static struct smartio_link *link_alloc_struct(struct ntb_dev *ntb)
+/* ---- what the core asks for ---- */
+
+static void ops_release(struct smartio_link *base)
 {
-	struct smartio_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+	kfree(to_ntb_link(base));
+}
+
+static int ops_send(struct smartio_link *base, u32 generation,
+		    const struct wire_message *message, const void *payload)
+{
+	return link_send(to_ntb_link(base), generation, message, payload);
+}
+
+static int ops_call(struct smartio_link *base,
+		    const struct wire_message *message, const void *payload,
+		    void *reply, size_t *reply_size, unsigned int timeout_ms)
+{
+	return link_call(to_ntb_link(base), message, payload, reply, reply_size,
+			 timeout_ms);
+}
+
+static void ops_restart(struct smartio_link *base, const char *why)
+{
+	link_restart(to_ntb_link(base), why);
+}
+
+static void ops_settle(struct smartio_link *base)
+{
+	struct ntb_link *link = to_ntb_link(base);
+
+	link_settle(link);
+	/* whoever took the link down has shut the window behind this lock */
+	mutex_lock(&link->window_lock);
+	mutex_unlock(&link->window_lock);
+}
+
+static void ops_recheck(struct smartio_link *base)
+{
+	struct ntb_link *link = to_ntb_link(base);
+
+	WRITE_ONCE(link->fence_new, true);
+	link_settle(link);
+}
+
+static void ops_rejoin(struct smartio_link *base, bool ask)
+{
+	struct ntb_link *link = to_ntb_link(base);
+
+	if (!ask && !READ_ONCE(link->rejoin))
+		return;
+	WRITE_ONCE(link->rejoin, ask);
+	link_settle(link);
+}
+
+static void *ops_alloc(struct smartio_link *base, size_t size, dma_addr_t *dma,
+		       gfp_t gfp)
+{
+	return link_alloc(to_ntb_link(base), size, dma, gfp);
+}
+
+static void ops_free(struct smartio_link *base, size_t size, void *cpu,
+		     dma_addr_t dma)
+{
+	link_free(to_ntb_link(base), size, cpu, dma);
+}
+
+static int ops_peer_phys(struct smartio_link *base, u64 addr, u64 size,
+			 phys_addr_t *phys)
+{
+	return link_window_phys(to_ntb_link(base), addr, size, phys);
+}
+
+static int ops_irq_alloc(struct smartio_link *base, const struct cpumask *cpus,
+			 const char *name, struct smartio_irq *irq)
+{
+	return link_irq_alloc(to_ntb_link(base), cpus, name, irq);
+}
+
+static void ops_irq_free(struct smartio_link *base, struct smartio_irq *irq)
+{
+	link_irq_free(to_ntb_link(base), irq);
+}
+
+static struct page *ops_pages_alloc(struct smartio_link *base, size_t size,
+				    dma_addr_t *dma)
+{
+	return link_pages_alloc(to_ntb_link(base), size, dma);
+}
+
+static void ops_pages_free(struct smartio_link *base, size_t size,
+			   struct page *page, dma_addr_t dma,
+			   const struct smartio_holder *holder)
+{
+	link_release_pages(to_ntb_link(base), size, page, dma, holder);
+}
+
+static int ops_expose(struct smartio_link *base,
+		      const struct smartio_registers *registers,
+		      u64 *peer_addr)
+{
+	return link_expose(to_ntb_link(base), registers, peer_addr);
+}
+
+static void ops_conceal(struct smartio_link *base,
+			const struct smartio_registers *registers,
+			u64 peer_addr, const struct smartio_holder *holder)
+{
+	link_conceal(to_ntb_link(base), registers, peer_addr, holder);
+}
+
+static void ops_stopped(struct smartio_link *base,
+			const struct smartio_holder *holder)
+{
+	link_parked_stopped(to_ntb_link(base), holder);
+}
+
+static int ops_map(struct smartio_link *base, struct device *dev, u64 addr,
+		   u64 size, u64 *device_addr)
+{
+	struct ntb_link *link = to_ntb_link(base);
+	unsigned int mw;
+	dma_addr_t dma;
+	u64 offset;
+	int ret;
+
+	ret = link_window_reach(link, addr, size, &mw, &offset);
+	if (!ret)
+		ret = link_map_device(link, dev, mw, &dma);
+	if (!ret)
+		*device_addr = dma + offset;
+	return ret;
+}
+
+static int ops_map_memory(struct smartio_link *base, struct device *dev,
+			  u64 *offset)
+{
+	struct ntb_link *link = to_ntb_link(base);
+	unsigned int mw;
+	dma_addr_t dma;
+	u64 first;
+	int ret;
+
+	spin_lock(&link->base.lock);
+	mw = link->peer_own[0].mw;
+	first = link->peer_own[0].base;
+	spin_unlock(&link->base.lock);
+	ret = link_map_device(link, dev, mw, &dma);
+	if (!ret)
+		*offset = dma - first;
+	return ret;
+}
+
+static int ops_map_irq(struct smartio_link *base, struct device *dev, u64 addr,
+		       u64 *device_addr)
+{
+	if (addr < LINK_MSI_BASE || addr >= LINK_MSI_BASE + LINK_MSI_SIZE ||
+	    addr % 4)
+		return -EINVAL;
+	return ops_map(base, dev, addr, 4, device_addr);
+}
+
+static void ops_unmap(struct smartio_link *base, struct device *dev)
+{
+	link_unmap_device(to_ntb_link(base), dev);
+}
+
+static const struct smartio_link_ops link_ops = {
+	.owner = THIS_MODULE,
+	.release = ops_release,
+	.send = ops_send,
+	.call = ops_call,
+	.restart = ops_restart,
+	.settle = ops_settle,
+	.recheck = ops_recheck,
+	.rejoin = ops_rejoin,
+	.alloc = ops_alloc,
+	.free = ops_free,
+	.peer_phys = ops_peer_phys,
+	.irq_alloc = ops_irq_alloc,
+	.irq_free = ops_irq_free,
+	.pages_alloc = ops_pages_alloc,
+	.pages_free = ops_pages_free,
+	.expose = ops_expose,
+	.conceal = ops_conceal,
+	.stopped = ops_stopped,
+	.map = ops_map,
+	.map_memory = ops_map_memory,
+	.map_irq = ops_map_irq,
+	.unmap = ops_unmap,
+};
+
+/* ---- set-up and removal ---- */
+
+static struct ntb_link *link_new(struct ntb_dev *ntb)
+{
+	struct ntb_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
 
 	if (!link)
 		return NULL;
@@ -541,44 +640,27 @@ static struct smartio_link *link_alloc_struct(struct ntb_dev *ntb)
 		kfree(link);
 		return NULL;
 	}
-	kref_init(&link->ref);
-	INIT_LIST_HEAD(&link->entry);
-	INIT_LIST_HEAD(&link->ways);
+	link->base.ops = &link_ops;
+	link->base.transport = &link_transport;
+	link->base.dma = &ntb->pdev->dev;
+	snprintf(link->base.name, sizeof(link->base.name), "ntb%d",
+		 link->index);
 	INIT_DELAYED_WORK(&link->tick, link_tick);
-	spin_lock_init(&link->lock);
 	mutex_init(&link->settle_lock);
-	mutex_init(&link->ways_lock);
 	xa_init_flags(&link->calls, XA_FLAGS_ALLOC1);
 	init_waitqueue_head(&link->jobs_idle);
 	link->ntb = ntb;
-	link->dma = &ntb->pdev->dev;
-	snprintf(link->name, sizeof(link->name), "ntb%d", link->index);
-	ratelimit_state_init(&link->log_limit, LINK_LOG_S * HZ, LINK_LOG_BURST);
-	link->generation = get_random_u32() | 1;
+	link->base.generation = get_random_u32() | 1;
 	link->reason = "";
+	link->rx.deliver = link_receive;
 	link->last_tick = ktime_get();
 	return link;
-}
-
-static int link_workqueues(struct smartio_link *link)
-{
-	link->wq = alloc_ordered_workqueue("smartio-%s",
-					   WQ_MEM_RECLAIM | WQ_HIGHPRI,
-					   link->name);
-	if (!link->wq)
-		return -ENOMEM;
-	link->ways_wq = alloc_ordered_workqueue("smartio-%s-ways",
-						WQ_MEM_RECLAIM, link->name);
-	if (link->ways_wq)
-		return 0;
-	destroy_workqueue(link->wq);
-	return -ENOMEM;
 }
 
 static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 {
 	u64 doorbells = ntb_db_valid_mask(ntb);
-	struct smartio_link *link;
+	struct ntb_link *link;
 	int ret;
 
 	/* A new client's first clear_mask must not open all doorbells. */
@@ -593,13 +675,19 @@ static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 		dev_err(&ntb->pdev->dev, "only NTBs with one peer are supported\n");
 		return -ENODEV;
 	}
-	link = link_alloc_struct(ntb);
+	link = link_new(ntb);
 	if (!link)
 		return -ENOMEM;
 	link->db_message = __ffs64(doorbells);
-	ret = link_workqueues(link);
+	ret = smartio_link_init(&link->base);
 	if (ret)
-		goto put;
+		goto unregister;
+	ret = -ENOMEM;
+	link->wq = alloc_ordered_workqueue("smartio-%s",
+					   WQ_MEM_RECLAIM | WQ_HIGHPRI,
+					   link->base.name);
+	if (!link->wq)
+		goto unregister;
 	ret = link_windows_init(link);
 	if (ret)
 		goto destroy;
@@ -614,27 +702,25 @@ static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	if (ret)
 		goto free_boot;
 	link_ring_reset(link);
-	ret = smartio_sysfs_link_add(link);
+	ret = link_sysfs_add(link);
 	if (ret)
 		goto exit_ring;
 	ret = ntb_set_ctx(ntb, link, &link_ctx_ops);
 	if (ret)
 		goto remove_sysfs;
-	mutex_lock(&smartio_links_lock);
-	list_add_tail(&link->entry, &smartio_links);
-	mutex_unlock(&smartio_links_lock);
+	smartio_link_register(&link->base);
 	ntb_db_clear(ntb, doorbells);
 	ntb_db_clear_mask(ntb, BIT_ULL(link->db_message));
 	/* Some say -EINVAL on the secondary side, and enable it. */
 	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	dev_info(link->dma, "%s: %s\n", link->name, link->scattered ?
+	dev_info(link->base.dma, "%s: %s\n", link->base.name, link->base.scattered ?
 		 "all that is mapped for it is open to the other side" :
 		 "no IOMMU: only a pool is open to the other side");
 	queue_delayed_work(link->wq, &link->tick, 0);
 	return 0;
 
 remove_sysfs:
-	smartio_sysfs_link_remove(link);
+	link_sysfs_remove(link);
 exit_ring:
 	link_ring_exit(link);
 free_boot:
@@ -644,17 +730,17 @@ exit_memory:
 exit_windows:
 	link_windows_exit(link);
 destroy:
-	destroy_workqueue(link->ways_wq);
 	destroy_workqueue(link->wq);
-put:
+unregister:
+	smartio_link_unregister(&link->base);
 	ida_free(&link_ida, link->index);
-	link_put(link);
+	smartio_link_put(&link->base);
 	return ret;
 }
 
 static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
 {
-	struct smartio_link *link = ntb->ctx;
+	struct ntb_link *link = ntb->ctx;
 
 	/* who waits for the link to settle gets a link that is down */
 	mutex_lock(&link->settle_lock);
@@ -662,27 +748,24 @@ static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	cancel_delayed_work_sync(&link->tick);
 	link_down(link, "the NTB's driver goes");
 	mutex_unlock(&link->settle_lock);
-	/* until then a fence has to find it */
-	mutex_lock(&smartio_links_lock);
-	list_del(&link->entry);
-	mutex_unlock(&smartio_links_lock);
 	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 	ntb_link_disable(ntb);
 	ntb_clear_ctx(ntb);
-	remote_ways_remove(link);
+	/* until then a fence has to find it */
+	smartio_link_unregister(&link->base);
 	/* asked for by somebody who had not yet seen that it is removed */
 	cancel_delayed_work_sync(&link->tick);
 	cancel_work_sync(&link->rx.work);
 	link_unmap_device(link, NULL);
-	smartio_sysfs_link_remove(link);
+	link_sysfs_remove(link);
 	link_ring_exit(link);
 	link_free(link, PAGE_SIZE, link->boot, link->boot_dma);
 	link_memory_exit(link);
 	link_windows_exit(link);
-	destroy_workqueue(link->ways_wq);
 	destroy_workqueue(link->wq);
+	xa_destroy(&link->calls);
 	ida_free(&link_ida, link->index);
-	link_put(link);
+	smartio_link_put(&link->base);
 }
 
 static struct ntb_client link_client = {
@@ -692,17 +775,27 @@ static struct ntb_client link_client = {
 	},
 };
 
-int __init smartio_links_init(void)
+int __init links_init(void)
 {
-	if (!smartio_heartbeat_ms ||
-	    smartio_heartbeat_timeout_ms < 3 * smartio_heartbeat_ms) {
+	int ret;
+
+	if (!link_heartbeat_ms ||
+	    heartbeat_timeout_ms < 3 * link_heartbeat_ms) {
 		pr_err("heartbeat_timeout_ms has to be three times heartbeat_ms, or more\n");
 		return -EINVAL;
 	}
-	return ntb_register_client(&link_client);
+	ret = link_calls_init();
+	if (ret)
+		return ret;
+	ret = ntb_register_client(&link_client);
+	if (ret)
+		link_calls_exit();
+	return ret;
 }
 
-void smartio_links_exit(void)
+void links_exit(void)
 {
 	ntb_unregister_client(&link_client);
+	smartio_transport_drain(&link_transport);
+	link_calls_exit();
 }

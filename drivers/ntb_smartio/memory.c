@@ -15,18 +15,18 @@ static unsigned int pool_mib = 4;
 module_param(pool_mib, uint, 0444);
 MODULE_PARM_DESC(pool_mib, "without an IOMMU: MiB of memory for each link that the other side may reach (at most 4)");
 
-static int link_pool_init(struct smartio_link *link)
+static int link_pool_init(struct ntb_link *link)
 {
 	size_t size = (size_t)clamp(pool_mib, 1U, 4U) << 20;
 	resource_size_t align = PAGE_SIZE;
 	int ret;
 
-	link->pool_pages = dma_alloc_pages(link->dma, size, &link->pool_dma,
+	link->pool_pages = dma_alloc_pages(link->base.dma, size, &link->pool_dma,
 					   DMA_BIDIRECTIONAL,
 					   GFP_KERNEL | __GFP_NOWARN);
 	if (!link->pool_pages) {
-		dev_err(link->dma, "%s: no %zu bytes of contiguous memory\n",
-			link->name, size);
+		dev_err(link->base.dma, "%s: no %zu bytes of contiguous memory\n",
+			link->base.name, size);
 		return -ENOMEM;
 	}
 	link->pool_size = size;
@@ -34,9 +34,9 @@ static int link_pool_init(struct smartio_link *link)
 	if (!ntb_mw_get_align(link->ntb, NTB_DEF_PEER_IDX, 0, &align, NULL,
 			      NULL) &&
 	    align && !IS_ALIGNED(link->pool_dma, align)) {
-		dev_err(link->dma,
+		dev_err(link->base.dma,
 			"%s: this NTB's window can only lead to multiples of %pa: without an IOMMU it needs flat_window=1\n",
-			link->name, &align);
+			link->base.name, &align);
 		ret = -EOPNOTSUPP;
 		goto free;
 	}
@@ -57,113 +57,80 @@ destroy:
 	gen_pool_destroy(link->pool);
 	link->pool = NULL;
 free:
-	dma_free_pages(link->dma, size, link->pool_pages, link->pool_dma,
+	dma_free_pages(link->base.dma, size, link->pool_pages, link->pool_dma,
 		       DMA_BIDIRECTIONAL);
 	return ret;
 }
 
-/**
- * link_memory_init() - the pool, if there has to be one
- * @link: after link_windows_init()
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
- */
-int link_memory_init(struct smartio_link *link)
+/* The pool, if there has to be one. */
+int link_memory_init(struct ntb_link *link)
 {
-	return link->scattered ? 0 : link_pool_init(link);
+	return link->base.scattered ? 0 : link_pool_init(link);
 }
 
-/**
- * link_memory_exit() - the mirror of link_memory_init()
- * @link: the windows are shut, all memory is given back
- *
- * Context: process, may sleep.
- */
-void link_memory_exit(struct smartio_link *link)
+/* The mirror of link_memory_init(). */
+void link_memory_exit(struct ntb_link *link)
 {
 	if (!link->pool)
 		return;
 	if (gen_pool_avail(link->pool) != link->pool_size) {
 		/* gen_pool_destroy() would not survive it */
-		dev_err(link->dma, "%s: %zu bytes of the pool are in use still\n",
-			link->name,
+		dev_err(link->base.dma, "%s: %zu bytes of the pool are in use still\n",
+			link->base.name,
 			link->pool_size - gen_pool_avail(link->pool));
 		return;
 	}
 	gen_pool_destroy(link->pool);
-	dma_free_pages(link->dma, link->pool_size, link->pool_pages,
+	dma_free_pages(link->base.dma, link->pool_size, link->pool_pages,
 		       link->pool_dma, DMA_BIDIRECTIONAL);
 }
 
-static void *link_pool_alloc(struct smartio_link *link, size_t size,
+static void *link_pool_alloc(struct ntb_link *link, size_t size,
 			     dma_addr_t *dma)
 {
 	void *cpu = gen_pool_dma_zalloc(link->pool, size, dma);
 
 	if (!cpu)
-		dev_warn_ratelimited(link->dma,
+		dev_warn_ratelimited(link->base.dma,
 				     "%s: the pool has no %zu bytes left (pool_mib)\n",
-				     link->name, size);
+				     link->base.name, size);
 	return cpu;
 }
 
-/**
- * link_alloc() - memory that both sides use at once
- * @link: the link
- * @size: bytes, whole pages
- * @dma: where the other side finds it
- * @gfp: as for dma_alloc_coherent()
- *
- * Context: process, may sleep.
- * Return: zeroed memory or NULL.
- */
-void *link_alloc(struct smartio_link *link, size_t size, dma_addr_t *dma,
+/* Memory that both sides use at once. */
+void *link_alloc(struct ntb_link *link, size_t size, dma_addr_t *dma,
 		 gfp_t gfp)
 {
 	if (link->pool)
 		return link_pool_alloc(link, size, dma);
-	return dma_alloc_coherent(link->dma, size, dma, gfp);
+	return dma_alloc_coherent(link->base.dma, size, dma, gfp);
 }
 
-/**
- * link_free() - and back
- * @link: the link
- * @size: as for link_alloc()
- * @cpu: what that returned
- * @dma: what it gave
- *
- * Context: process, may sleep.
- */
-void link_free(struct smartio_link *link, size_t size, void *cpu,
+void link_free(struct ntb_link *link, size_t size, void *cpu,
 	       dma_addr_t dma)
 {
 	if (link->pool)
 		gen_pool_free(link->pool, (unsigned long)cpu, size);
 	else
-		dma_free_coherent(link->dma, size, cpu, dma);
+		dma_free_coherent(link->base.dma, size, cpu, dma);
 }
 
-/**
- * link_unmapped() - what was just unmapped can't be reached any more
- * @link: the link
- *
- * An IOMMU in lazy mode, Linux's default on most machines, keeps translations
- * for some milliseconds after the DMA API has removed them, which the other
- * side could use to write to what this memory or register is next.
- *
- * Context: any.
+/*
+ * What was just unmapped can't be reached any more. An IOMMU in lazy mode,
+ * Linux's default on most machines, keeps translations for some milliseconds
+ * after the DMA API has removed them, which the other side could use to write
+ * to what this memory or register is next.
  */
-void link_unmapped(struct smartio_link *link)
+void link_unmapped(struct ntb_link *link)
 {
-	struct iommu_domain *domain = iommu_get_domain_for_dev(link->dma);
+	struct iommu_domain *domain = iommu_get_domain_for_dev(link->base.dma);
 
 	if (link->iommu && domain)
 		iommu_flush_iotlb_all(domain);
 }
 
 /* Pages of one's own, for unmapping and freeing are two steps then. */
-static struct page *link_pages_map(struct smartio_link *link, size_t size,
+static struct page *link_pages_map(struct ntb_link *link, size_t size,
 				   dma_addr_t *dma)
 {
 	void *cpu = alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO |
@@ -171,24 +138,16 @@ static struct page *link_pages_map(struct smartio_link *link, size_t size,
 
 	if (!cpu)
 		return NULL;
-	*dma = dma_map_page(link->dma, virt_to_page(cpu), 0, size,
+	*dma = dma_map_page(link->base.dma, virt_to_page(cpu), 0, size,
 			    DMA_BIDIRECTIONAL);
-	if (!dma_mapping_error(link->dma, *dma))
+	if (!dma_mapping_error(link->base.dma, *dma))
 		return virt_to_page(cpu);
 	free_pages_exact(cpu, size);
 	return NULL;
 }
 
-/**
- * link_pages_alloc() - contiguous pages that another device can be given too
- * @link: the link
- * @size: bytes, whole pages
- * @dma: where the other side finds them
- *
- * Context: process, may sleep.
- * Return: the first of them, zeroed, or NULL.
- */
-struct page *link_pages_alloc(struct smartio_link *link, size_t size,
+/* Contiguous pages that another device can be given too. */
+struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 			      dma_addr_t *dma)
 {
 	struct page *page;
@@ -200,34 +159,25 @@ struct page *link_pages_alloc(struct smartio_link *link, size_t size,
 	}
 	if (link->iommu)
 		return link_pages_map(link, size, dma);
-	page = dma_alloc_pages(link->dma, size, dma, DMA_BIDIRECTIONAL,
+	page = dma_alloc_pages(link->base.dma, size, dma, DMA_BIDIRECTIONAL,
 			       GFP_KERNEL | __GFP_NOWARN);
 	if (page)
 		memset(page_address(page), 0, size);
 	return page;
 }
 
-/**
- * link_pages_free() - and back
- * @link: the link
- * @size: as for link_pages_alloc()
- * @page: what that returned
- * @dma: what it gave
- *
- * The other side can't reach them when they become something else.
- * Context: process, may sleep.
- */
-void link_pages_free(struct smartio_link *link, size_t size, struct page *page,
+/* And back. The other side can't reach them when they become something else. */
+void link_pages_free(struct ntb_link *link, size_t size, struct page *page,
 		     dma_addr_t dma)
 {
 	if (link->pool) {
 		gen_pool_free(link->pool, (unsigned long)page_address(page),
 			      size);
 	} else if (link->iommu) {
-		dma_unmap_page(link->dma, dma, size, DMA_BIDIRECTIONAL);
+		dma_unmap_page(link->base.dma, dma, size, DMA_BIDIRECTIONAL);
 		link_unmapped(link);
 		free_pages_exact(page_address(page), size);
 	} else {
-		dma_free_pages(link->dma, size, page, dma, DMA_BIDIRECTIONAL);
+		dma_free_pages(link->base.dma, size, page, dma, DMA_BIDIRECTIONAL);
 	}
 }

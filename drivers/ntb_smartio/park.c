@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a borrower may still write to although the lender has ended its session:
- * it hears of that a moment later, and its CPUs may have written meanwhile. So
- * that this doesn't land in what the memory, the address or the window is next,
- * they are kept, unused, until the borrower has said that it has stopped, or
- * the windows are shut.
+ * Memory and registers that the other side's CPUs reach. It may still write to
+ * what this host takes back: it hears of that a moment later. So that this
+ * doesn't land in what the memory, the address or the window is next, they are
+ * kept for their holder, unused, until that has stopped, or the windows are
+ * shut.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -12,8 +12,8 @@
 
 #include "link.h"
 
-/* Of a few sessions; a borrower that never says that it stopped loses its link. */
-#define LINK_PARKED_MAX	(8ULL * LEND_SEGMENT_BYTES_MAX)
+/* A peer that never says that it stopped loses its link. */
+#define LINK_PARKED_MAX	(512ULL << 20)
 
 enum link_parked_kind {
 	LINK_PARKED_PAGES,
@@ -24,15 +24,14 @@ enum link_parked_kind {
 struct link_parked {
 	struct list_head entry;
 	enum link_parked_kind kind;
-	u64 session;
-	u32 device;
+	struct smartio_holder holder;
 	u64 addr;
 	u64 size;
 	struct page *page;
 	bool unmapped;
 };
 
-static void link_parked_drop(struct smartio_link *link,
+static void link_parked_drop(struct ntb_link *link,
 			     struct link_parked *parked)
 {
 	switch (parked->kind) {
@@ -42,7 +41,7 @@ static void link_parked_drop(struct smartio_link *link,
 	case LINK_PARKED_ADDRESSES:
 		if (parked->unmapped)
 			break;
-		dma_unmap_resource(link->dma, parked->addr, parked->size,
+		dma_unmap_resource(link->base.dma, parked->addr, parked->size,
 				   DMA_BIDIRECTIONAL, 0);
 		link_unmapped(link);
 		break;
@@ -59,8 +58,8 @@ static u64 link_parked_memory(const struct link_parked *parked)
 }
 
 /* Takes over what @with describes. */
-static void link_park(struct smartio_link *link,
-		      const struct lend_session *session,
+static void link_park(struct ntb_link *link,
+		      const struct smartio_holder *holder,
 		      const struct link_parked *with)
 {
 	/* Small, and nobody could be told that it failed. */
@@ -68,8 +67,7 @@ static void link_park(struct smartio_link *link,
 					     GFP_NOIO | __GFP_NOFAIL);
 	bool too_much = false;
 
-	parked->session = session->s.id;
-	parked->device = session->s.lent->id;
+	parked->holder = *holder;
 	mutex_lock(&link->parked_lock);
 	/* Whoever shuts the windows comes here for all of it afterwards. */
 	if (READ_ONCE(link->open)) {
@@ -85,19 +83,9 @@ static void link_park(struct smartio_link *link,
 		link_parked_drop(link, parked);
 }
 
-/**
- * link_park_pages() - instead of link_pages_free()
- * @link: the link
- * @session: whose they were; the device uses them no more
- * @size: bytes
- * @page: the first one
- * @dma: where the other side finds them
- *
- * Context: process, may sleep.
- */
-void link_park_pages(struct smartio_link *link,
-		     const struct lend_session *session, size_t size,
-		     struct page *page, dma_addr_t dma)
+/* Pages of link_pages_alloc() are given back. */
+void link_release_pages(struct ntb_link *link, size_t size, struct page *page,
+			dma_addr_t dma, const struct smartio_holder *holder)
 {
 	struct link_parked parked = {
 		.kind = LINK_PARKED_PAGES,
@@ -106,16 +94,19 @@ void link_park_pages(struct smartio_link *link,
 		.page = page,
 	};
 
-	link_park(link, session, &parked);
+	if (holder)
+		link_park(link, holder, &parked);
+	else
+		link_pages_free(link, size, page, dma);
 }
 
 /*
  * The addresses lead to the page to which a window that is shut leads. The DMA
  * API has no word for that; only by keeping them mapped are they kept.
  */
-static bool link_lead_away(struct smartio_link *link, dma_addr_t dma, u64 size)
+static bool link_lead_away(struct ntb_link *link, dma_addr_t dma, u64 size)
 {
-	struct iommu_domain *domain = iommu_get_domain_for_dev(link->dma);
+	struct iommu_domain *domain = iommu_get_domain_for_dev(link->base.dma);
 	phys_addr_t away = iommu_iova_to_phys(domain, link->quarantine_dma) &
 			   PAGE_MASK;
 	u64 done;
@@ -133,104 +124,85 @@ static bool link_lead_away(struct smartio_link *link, dma_addr_t dma, u64 size)
 	return done >= size;
 }
 
-/**
- * link_park_resource() - instead of dma_unmap_resource(), with an IOMMU
- * @link: the link
- * @session: whose it was
- * @dma: where the other side found it
- * @size: whole pages
- *
- * Nothing of the other side reaches it when this returns.
- * Context: process, may sleep.
+/*
+ * Let the other side's CPUs reach registers. With an IOMMU exactly these pages
+ * become reachable. Without one a window has to lead to the whole range, as
+ * long as somebody needs part of it. Returns 0; -EIO; -ENOSPC: no window is
+ * left.
  */
-void link_park_resource(struct smartio_link *link,
-			const struct lend_session *session, dma_addr_t dma,
-			u64 size)
+int link_expose(struct ntb_link *link,
+		const struct smartio_registers *registers, u64 *peer_addr)
 {
-	struct link_parked parked = {
-		.kind = LINK_PARKED_ADDRESSES,
-		.addr = dma,
-		.size = size,
-	};
+	dma_addr_t dma;
+	int ret;
 
-	/* Without page tables for it these addresses are never used again. */
-	parked.unmapped = !link_lead_away(link, dma, size);
-	link_park(link, session, &parked);
+	if (link->iommu) {
+		dma = dma_map_resource(link->base.dma,
+				       registers->phys + registers->offset,
+				       registers->size, DMA_BIDIRECTIONAL, 0);
+		if (dma_mapping_error(link->base.dma, dma))
+			return -EIO;
+		*peer_addr = dma;
+		return 0;
+	}
+	ret = link_window_need(link, registers->bus, registers->length,
+			       registers->name);
+	if (!ret)
+		*peer_addr = registers->bus + registers->offset;
+	return ret;
 }
 
-/**
- * link_park_window() - instead of link_window_done()
- * @link: the link
- * @session: whose it was
- * @base: as for link_window_need(), which succeeded
- * @size: as for that
- *
- * If nobody else needs it the other side reaches nothing there when this
- * returns, and the window leads nowhere else.
- * Context: process, may sleep.
+/*
+ * The mirror of link_expose(). If nobody else needs them the other side
+ * doesn't reach them any more when this returns; with a @holder its address or
+ * window leads nowhere else either.
  */
-void link_park_window(struct smartio_link *link,
-		      const struct lend_session *session, u64 base, u64 size)
+void link_conceal(struct ntb_link *link,
+		  const struct smartio_registers *registers, u64 peer_addr,
+		  const struct smartio_holder *holder)
 {
+	u64 base = registers->bus, size = registers->length;
 	struct link_parked parked = {
 		.kind = LINK_PARKED_WINDOW,
 		.addr = base,
 		.size = size,
 	};
 
-	link_window_cut(link, base, size);
-	link_park(link, session, &parked);
+	if (!link->iommu && holder) {
+		link_window_cut(link, base, size);
+		link_park(link, holder, &parked);
+	} else if (!link->iommu) {
+		link_window_done(link, base, size);
+	} else if (holder) {
+		parked.kind = LINK_PARKED_ADDRESSES;
+		parked.addr = peer_addr;
+		parked.size = registers->size;
+		/* Without page tables for it they are never used again. */
+		parked.unmapped = !link_lead_away(link, peer_addr,
+						  registers->size);
+		link_park(link, holder, &parked);
+	} else {
+		dma_unmap_resource(link->base.dma, peer_addr, registers->size,
+				   DMA_BIDIRECTIONAL, 0);
+		link_unmapped(link);
+	}
 }
 
-static void link_parked_drop_matching(struct smartio_link *link, u64 session,
-				      u32 device)
+/* The other side writes to nothing of holders any more. */
+void link_parked_stopped(struct ntb_link *link,
+			 const struct smartio_holder *holder)
 {
 	struct link_parked *parked, *next;
 	LIST_HEAD(over);
 
 	mutex_lock(&link->parked_lock);
 	list_for_each_entry_safe(parked, next, &link->parked, entry)
-		if ((!session || parked->session == session) &&
-		    (!device || parked->device == device)) {
+		if ((!holder->key || parked->holder.key == holder->key) &&
+		    (!holder->owner || parked->holder.owner == holder->owner)) {
 			list_move_tail(&parked->entry, &over);
 			link->parked_bytes -= link_parked_memory(parked);
 		}
 	mutex_unlock(&link->parked_lock);
 	list_for_each_entry_safe(parked, next, &over, entry)
 		link_parked_drop(link, parked);
-}
-
-/**
- * link_parked_stopped() - the borrower writes to nothing of a session any more
- * @link: the link
- * @session: its id
- *
- * Context: process, may sleep.
- */
-void link_parked_stopped(struct smartio_link *link, u64 session)
-{
-	link_parked_drop_matching(link, session, 0);
-}
-
-/**
- * link_parked_reopened() - nor to any of its sessions with a device
- * @link: the link
- * @device: the number under which it is lent
- *
- * Context: process, may sleep.
- */
-void link_parked_reopened(struct smartio_link *link, u32 device)
-{
-	link_parked_drop_matching(link, 0, device);
-}
-
-/**
- * link_parked_shut() - nor to anything: the windows are shut
- * @link: the link
- *
- * Context: process, may sleep.
- */
-void link_parked_shut(struct smartio_link *link)
-{
-	link_parked_drop_matching(link, 0, 0);
 }

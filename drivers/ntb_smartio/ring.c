@@ -20,20 +20,14 @@
 
 static void link_rx_work(struct work_struct *work);
 
-/**
- * link_ring_init() - this host's ring
- * @link: its memory is there
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
-int link_ring_init(struct smartio_link *link)
+/* This host's ring. */
+int link_ring_init(struct ntb_link *link)
 {
 	mutex_init(&link->tx_lock);
 	INIT_WORK(&link->rx.work, link_rx_work);
 	link->rx.wq = alloc_ordered_workqueue("smartio-%s-rx",
 					      WQ_MEM_RECLAIM | WQ_HIGHPRI,
-					      link->name);
+					      link->base.name);
 	if (!link->rx.wq)
 		return -ENOMEM;
 	link->rx.ring = link_alloc(link, LINK_RING_SIZE, &link->rx.dma,
@@ -45,25 +39,15 @@ int link_ring_init(struct smartio_link *link)
 	return 0;
 }
 
-/**
- * link_ring_exit() - the mirror of link_ring_init()
- * @link: its windows are shut
- *
- * Context: process, may sleep.
- */
-void link_ring_exit(struct smartio_link *link)
+/* The mirror of link_ring_init(). */
+void link_ring_exit(struct ntb_link *link)
 {
 	destroy_workqueue(link->rx.wq);
 	link_free(link, LINK_RING_SIZE, link->rx.ring, link->rx.dma);
 }
 
-/**
- * link_ring_reset() - a new generation begins, with an empty ring
- * @link: its windows are shut, nothing reads the ring
- *
- * Context: process.
- */
-void link_ring_reset(struct smartio_link *link)
+/* A new generation begins, with an empty ring. */
+void link_ring_reset(struct ntb_link *link)
 {
 	link->rx.position = 0;
 	link->rx.sequence = 0;
@@ -73,24 +57,15 @@ void link_ring_reset(struct smartio_link *link)
 	memset(link->boot, 0, sizeof(*link->boot));
 }
 
-/**
- * link_ring_join() - the other side's ring is known
- * @link: by the tick only
- * @hello: checked
- *
- * Context: process, may sleep.
- * Return: 0, -EINVAL: it lies on the bootstrap page, -ERANGE, -ENOMEM.
+/*
+ * The other side's ring is known. Returns 0, -EINVAL: it lies on the bootstrap
+ * page, -ENOMEM.
  */
-int link_ring_join(struct smartio_link *link, const struct wire_hello *hello)
+int link_ring_join(struct ntb_link *link, phys_addr_t phys, u32 slots)
 {
-	u32 slots = le32_to_cpu(hello->ring_slots);
 	size_t size = (size_t)slots * WIRE_SLOT;
-	phys_addr_t phys;
-	int ret;
+	int ret = 0;
 
-	ret = link_window_phys(link, le64_to_cpu(hello->ring), size, &phys);
-	if (ret)
-		return ret;
 	/* one page can't be mapped write-combining and not */
 	if (phys < link->peer_boot_phys + PAGE_SIZE &&
 	    link->peer_boot_phys < phys + size)
@@ -107,14 +82,11 @@ int link_ring_join(struct smartio_link *link, const struct wire_hello *hello)
 	return ret;
 }
 
-/**
- * link_ring_leave() - the link is down
- * @link: by the tick only; its state says so already
- *
- * Nobody writes to the other side any more when this returns.
- * Context: process, may sleep.
+/*
+ * The link is down. Nobody writes to the other side any more when this
+ * returns.
  */
-void link_ring_leave(struct smartio_link *link)
+void link_ring_leave(struct ntb_link *link)
 {
 	cancel_work_sync(&link->rx.work);
 	mutex_lock(&link->tx_lock);
@@ -130,7 +102,7 @@ void link_ring_leave(struct smartio_link *link)
 /* ---- sending ---- */
 
 /* Slots that may be written; the other side's word for it is checked. */
-static int link_tx_room(struct smartio_link *link, u32 generation)
+static int link_tx_room(struct ntb_link *link, u32 generation)
 {
 	union wire_count count = { .word = READ_ONCE(link->boot->consumed.word) };
 	u32 consumed = 0, used;
@@ -143,7 +115,7 @@ static int link_tx_room(struct smartio_link *link, u32 generation)
 	return link->tx.slots - used;
 }
 
-static int link_tx_wait(struct smartio_link *link, u32 generation, u32 slots)
+static int link_tx_wait(struct ntb_link *link, u32 generation, u32 slots)
 {
 	unsigned long deadline = jiffies + msecs_to_jiffies(LINK_FULL_MS);
 	u32 current_generation;
@@ -171,7 +143,7 @@ static int link_tx_wait(struct smartio_link *link, u32 generation, u32 slots)
 	}
 }
 
-static void link_tx_head(struct smartio_link *link, struct wire_head *head)
+static void link_tx_head(struct ntb_link *link, struct wire_head *head)
 {
 	void __iomem *slot = link->tx.ring +
 			     (size_t)link->tx.position * WIRE_SLOT;
@@ -186,7 +158,7 @@ static void link_tx_head(struct smartio_link *link, struct wire_head *head)
 	wmb();	/* out of the write-combining buffers, before the doorbell */
 }
 
-static void link_tx_advance(struct smartio_link *link, u32 slots)
+static void link_tx_advance(struct ntb_link *link, u32 slots)
 {
 	link->tx.produced += slots;
 	link->tx.position += slots;
@@ -194,15 +166,15 @@ static void link_tx_advance(struct smartio_link *link, u32 slots)
 		link->tx.position = 0;
 }
 
-static int link_tx_post(struct smartio_link *link, u32 generation,
+static int link_tx_post(struct ntb_link *link, u32 generation,
 			const struct wire_message *message, const void *payload)
 {
 	struct wire_head head = {
 		.type = cpu_to_le16(message->type),
 		.length = cpu_to_le32(message->length),
-		.device = cpu_to_le32(message->device),
+		.object = cpu_to_le32(message->object),
 		.request = cpu_to_le32(message->request),
-		.session = cpu_to_le64(message->session),
+		.context = cpu_to_le64(message->context),
 		.status = cpu_to_le32(message->status),
 		.timeout_ms = cpu_to_le32(message->timeout_ms),
 		.reply_max = cpu_to_le32(message->reply_max),
@@ -232,20 +204,12 @@ static int link_tx_post(struct smartio_link *link, u32 generation,
 	return 0;
 }
 
-/**
- * link_send() - a message to the other side
- * @link: the link
- * @generation: in which it makes sense
- * @message: its header
- * @payload: message->length bytes
- *
- * Messages arrive in the order sent. What can't be sent for 2 s takes the link
- * down.
- *
- * Context: process, may sleep.
- * Return: 0; -ENOLINK: the link is down, or has another generation; -EMSGSIZE.
+/*
+ * A message to the other side. Messages arrive in the order sent. What can't
+ * be sent for 2 s takes the link down. Returns 0; -ENOLINK: the link is down,
+ * or has another generation; -EMSGSIZE.
  */
-int link_send(struct smartio_link *link, u32 generation,
+int link_send(struct ntb_link *link, u32 generation,
 	      const struct wire_message *message, const void *payload)
 {
 	u32 current_generation;
@@ -258,7 +222,7 @@ int link_send(struct smartio_link *link, u32 generation,
 	    current_generation == generation)
 		ret = link_tx_post(link, generation, message, payload);
 	mutex_unlock(&link->tx_lock);
-	trace_smartio_message(link->name, true, message, ret);
+	trace_smartio_message(link->base.name, true, message, ret);
 	if (!ret) {
 		atomic64_inc(&link->counters.sent);
 		atomic64_add(message->length, &link->counters.sent_bytes);
@@ -268,7 +232,7 @@ int link_send(struct smartio_link *link, u32 generation,
 
 /* ---- receiving ---- */
 
-static void link_rx_tell(struct smartio_link *link)
+static void link_rx_tell(struct ntb_link *link)
 {
 	if (link->rx.told == link->rx.consumed)
 		return;
@@ -277,22 +241,31 @@ static void link_rx_tell(struct smartio_link *link)
 	       &link->peer_boot->consumed.word);
 }
 
-static void link_rx_refuse(struct smartio_link *link,
+static void link_rx_refuse(struct ntb_link *link,
 			   const struct wire_message *message)
 {
-	atomic64_inc(&link->counters.refused);
+	atomic64_inc(&link->base.refused);
 	if (link->rx.complained)
 		return;
 	link->rx.complained = true;
-	if (!__ratelimit(&link->log_limit))
+	if (!__ratelimit(&link->base.log_limit))
 		return;
-	dev_warn(link->dma,
+	dev_warn(link->base.dma,
 		 "%s: %s sent a malformed message (type %u, %u bytes); more are only counted\n",
-		 link->name, link->peer_name, message->type, message->length);
+		 link->base.name, link->base.peer.name, message->type, message->length);
+}
+
+static bool link_payload_ok(struct ntb_link *link,
+			    const struct wire_message *message,
+			    const void *payload)
+{
+	if (message->type == WIRE_REPLY || message->type == WIRE_APERTURE)
+		return wire_payload_ok(message);
+	return link->base.client->valid(message, payload);
 }
 
 /* One message. Returns whether there was one. */
-static bool link_rx_one(struct smartio_link *link, u32 generation)
+static bool link_rx_one(struct ntb_link *link, u32 generation)
 {
 	const void *slot = link->rx.ring +
 			   (size_t)link->rx.position * WIRE_SLOT;
@@ -330,9 +303,9 @@ static bool link_rx_one(struct smartio_link *link, u32 generation)
 		return true;
 	atomic64_inc(&link->counters.received);
 	atomic64_add(message.length, &link->counters.received_bytes);
-	trace_smartio_message(link->name, false, &message, 0);
-	if (wire_payload_ok(&message, payload)) {
-		link_receive(link, generation, &message, payload);
+	trace_smartio_message(link->base.name, false, &message, 0);
+	if (link_payload_ok(link, &message, payload)) {
+		link->rx.deliver(link, generation, &message, payload);
 	} else {
 		link_rx_refuse(link, &message);
 		kvfree(payload);
@@ -342,7 +315,7 @@ static bool link_rx_one(struct smartio_link *link, u32 generation)
 
 static void link_rx_work(struct work_struct *work)
 {
-	struct smartio_link *link = container_of(work, struct smartio_link,
+	struct ntb_link *link = container_of(work, struct ntb_link,
 						 rx.work);
 	u32 generation;
 

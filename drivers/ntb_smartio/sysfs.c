@@ -1,198 +1,220 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What people and tools see: attributes of ways, and the class smartio_lent.
- * smartioctl reads these: names and formats stay as they are.
+ * What people and tools see of links: the class smartio_link, and counters in
+ * debugfs. smartioctl reads the class: names and formats stay as they are.
  */
+#include <linux/debugfs.h>
 #include <linux/module.h>
-#include <linux/slab.h>
+#include <linux/seq_file.h>
 #include <linux/sysfs.h>
 
-#include "internal.h"
+#include "link.h"
 
-/* ---- /sys/bus/smartio/devices/WAY ---- */
+static struct dentry *link_debug;
 
-static ssize_t service_show(struct device *dev, struct device_attribute *attr,
-			    char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->service);
-}
-static DEVICE_ATTR_RO(service);
-
-static ssize_t host_show(struct device *dev, struct device_attribute *attr,
-			 char *buf)
-{
-	return sysfs_emit(buf, "%pUb\n", &to_smartio_device(dev)->host);
-}
-static DEVICE_ATTR_RO(host);
-
-static ssize_t host_name_show(struct device *dev, struct device_attribute *attr,
-			      char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->host_name);
-}
-static DEVICE_ATTR_RO(host_name);
-
-static ssize_t pci_show(struct device *dev, struct device_attribute *attr,
-			char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->pci_name);
-}
-static DEVICE_ATTR_RO(pci);
-
-static ssize_t link_show(struct device *dev, struct device_attribute *attr,
-			 char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->link_name);
-}
-static DEVICE_ATTR_RO(link);
+static const char * const link_states[] = {
+	[SMARTIO_LINK_DOWN] = "down",
+	[SMARTIO_LINK_JOINING] = "joining",
+	[SMARTIO_LINK_UP] = "up",
+	[SMARTIO_LINK_REFUSED] = "refused",
+};
 
 static ssize_t state_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
 {
-	struct smartio_way *way = to_way(to_smartio_device(dev));
-	const char *state;
+	struct ntb_link *link = dev_get_drvdata(dev);
 
-	if (smartio_way_session(way))
-		state = "open";
-	else if (READ_ONCE(way->offered))
-		state = "ready";
-	else
-		state = "lost";
-	return sysfs_emit(buf, "%s\n", state);
+	return sysfs_emit(buf, "%s\n", link_states[READ_ONCE(link->base.state)]);
 }
 static DEVICE_ATTR_RO(state);
 
-static ssize_t session_show(struct device *dev, struct device_attribute *attr,
-			    char *buf)
+static ssize_t peer_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
 {
-	struct smartio_way *way = to_way(to_smartio_device(dev));
-
-	return sysfs_emit(buf, "%#llx\n", smartio_way_session(way));
-}
-static DEVICE_ATTR_RO(session);
-
-static ssize_t modalias_show(struct device *dev, struct device_attribute *attr,
-			     char *buf)
-{
-	return sysfs_emit(buf, "smartio:%s\n", to_smartio_device(dev)->service);
-}
-static DEVICE_ATTR_RO(modalias);
-
-static struct attribute *smartio_way_attrs[] = {
-	&dev_attr_service.attr,
-	&dev_attr_host.attr,
-	&dev_attr_host_name.attr,
-	&dev_attr_pci.attr,
-	&dev_attr_link.attr,
-	&dev_attr_state.attr,
-	&dev_attr_session.attr,
-	&dev_attr_modalias.attr,
-	NULL,
-};
-
-static const struct attribute_group smartio_way_group = {
-	.attrs = smartio_way_attrs,
-};
-
-const struct attribute_group *smartio_way_groups[] = {
-	&smartio_way_group,
-	NULL,
-};
-
-/* ---- /sys/class/smartio_lent/PCI ---- */
-
-static ssize_t lent_service_show(struct device *dev,
-				 struct device_attribute *attr, char *buf)
-{
-	struct smartio_lent *lent = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%s\n", lent->service);
-}
-
-static struct device_attribute dev_attr_lent_service =
-	__ATTR(service, 0444, lent_service_show, NULL);
-
-static ssize_t borrowers_show(struct device *dev, struct device_attribute *attr,
-			      char *buf)
-{
-	struct smartio_lent *lent = dev_get_drvdata(dev);
-	struct lend_session *session;
+	struct ntb_link *link = dev_get_drvdata(dev);
 	ssize_t len = 0;
 
-	mutex_lock(&lent->lock);
-	list_for_each_entry(session, &lent->sessions, entry)
-		len += sysfs_emit_at(buf, len,
-				     "session=%#llx host=%pUb name=%s link=%s\n",
-				     session->s.id, &session->s.host,
-				     session->s.host_name,
-				     session->s.link_name);
-	mutex_unlock(&lent->lock);
+	spin_lock(&link->base.lock);
+	if (link->base.known)
+		len = sysfs_emit(buf, "%pUb\n", &link->base.peer.uuid);
+	spin_unlock(&link->base.lock);
 	return len;
 }
-static DEVICE_ATTR_RO(borrowers);
+static DEVICE_ATTR_RO(peer);
 
-static ssize_t holdings_show(struct device *dev, struct device_attribute *attr,
-			     char *buf)
+static ssize_t peer_name_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
 {
-	struct smartio_lent *lent = dev_get_drvdata(dev);
-	int len;
+	struct ntb_link *link = dev_get_drvdata(dev);
+	ssize_t len = 0;
 
-	if (!lent->ops->show)
-		return 0;
-	len = lent->ops->show(lent->context, buf, PAGE_SIZE);
-	return clamp(len, 0, (int)PAGE_SIZE - 1);
+	spin_lock(&link->base.lock);
+	if (link->base.known)
+		len = sysfs_emit(buf, "%s\n", link->base.peer.name);
+	spin_unlock(&link->base.lock);
+	return len;
 }
-static DEVICE_ATTR_RO(holdings);
+static DEVICE_ATTR_RO(peer_name);
 
-static struct attribute *smartio_lent_attrs[] = {
-	&dev_attr_lent_service.attr,
-	&dev_attr_borrowers.attr,
-	&dev_attr_holdings.attr,
+static ssize_t generation_show(struct device *dev,
+			       struct device_attribute *attr, char *buf)
+{
+	struct ntb_link *link = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(link->base.generation));
+}
+static DEVICE_ATTR_RO(generation);
+
+static ssize_t losses_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	struct ntb_link *link = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(link->losses));
+}
+static DEVICE_ATTR_RO(losses);
+
+static ssize_t heartbeat_age_ms_show(struct device *dev,
+				     struct device_attribute *attr, char *buf)
+{
+	struct ntb_link *link = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(link->silent_ms));
+}
+static DEVICE_ATTR_RO(heartbeat_age_ms);
+
+static ssize_t reason_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	struct ntb_link *link = dev_get_drvdata(dev);
+	ssize_t len;
+
+	spin_lock(&link->base.lock);
+	len = sysfs_emit(buf, "%s\n",
+			 link->base.state == SMARTIO_LINK_UP ? "" : link->reason);
+	spin_unlock(&link->base.lock);
+	return len;
+}
+static DEVICE_ATTR_RO(reason);
+
+static ssize_t link_aperture_show(char *buf, ssize_t len, const char *direction,
+				  const struct link_aperture *aperture,
+				  u64 used)
+{
+	if (!aperture->size)
+		return 0;
+	return sysfs_emit_at(buf, len,
+			     "%s mw=%u base=%#llx size=%#llx used=%#llx\n",
+			     direction, aperture->mw, aperture->base, aperture->size,
+			     used);
+}
+
+/*
+ * What is in use of an aperture is known for the pool; the others are used
+ * as the DMA API, or the device, does.
+ */
+static ssize_t windows_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	struct ntb_link *link = dev_get_drvdata(dev);
+	struct link_aperture peer[WIRE_APERTURES];
+	ssize_t len = 0;
+	u64 used;
+	int i;
+
+	mutex_lock(&link->window_lock);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		if (!link->open)
+			used = 0;
+		else if (link->pool && !i)
+			used = link->pool_size - gen_pool_avail(link->pool);
+		else
+			used = link_aperture_open_size(&link->own[i]);
+		len += link_aperture_show(buf, len, "in", &link->own[i], used);
+	}
+	mutex_unlock(&link->window_lock);
+	spin_lock(&link->base.lock);
+	memcpy(peer, link->peer_own, sizeof(peer));
+	spin_unlock(&link->base.lock);
+	for (i = 0; i < WIRE_APERTURES; i++)
+		len += link_aperture_show(buf, len, "out", &peer[i],
+					  peer[i].size);
+	return len;
+}
+static DEVICE_ATTR_RO(windows);
+
+static struct attribute *smartio_link_attrs[] = {
+	&dev_attr_state.attr,
+	&dev_attr_peer.attr,
+	&dev_attr_peer_name.attr,
+	&dev_attr_generation.attr,
+	&dev_attr_losses.attr,
+	&dev_attr_heartbeat_age_ms.attr,
+	&dev_attr_windows.attr,
+	&dev_attr_reason.attr,
 	NULL,
 };
-ATTRIBUTE_GROUPS(smartio_lent);
+ATTRIBUTE_GROUPS(smartio_link);
 
-static const struct class smartio_lent_class = {
-	.name = "smartio_lent",
-	.dev_groups = smartio_lent_groups,
+static const struct class smartio_link_class = {
+	.name = "smartio_link",
+	.dev_groups = smartio_link_groups,
 };
 
-/**
- * smartio_sysfs_lent_add() - show a lent device
- * @lent: the device
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
- */
-int smartio_sysfs_lent_add(struct smartio_lent *lent)
+static int link_counters_show(struct seq_file *s, void *unused)
 {
-	struct device *dev = device_create(&smartio_lent_class,
-					   &lent->pdev->dev, MKDEV(0, 0), lent,
-					   "%s", pci_name(lent->pdev));
+	struct ntb_link *link = s->private;
+	struct link_counters *c = &link->counters;
+
+	seq_printf(s, "sent %lld\n", atomic64_read(&c->sent));
+	seq_printf(s, "sent_bytes %lld\n", atomic64_read(&c->sent_bytes));
+	seq_printf(s, "received %lld\n", atomic64_read(&c->received));
+	seq_printf(s, "received_bytes %lld\n",
+		   atomic64_read(&c->received_bytes));
+	seq_printf(s, "kept %llu\n", READ_ONCE(link->parked_bytes));
+	seq_printf(s, "refused %lld\n", atomic64_read(&link->base.refused));
+	seq_printf(s, "busy %lld\n", atomic64_read(&c->busy));
+	seq_printf(s, "late %lld\n", atomic64_read(&c->late));
+	seq_printf(s, "full %lld\n", atomic64_read(&c->full));
+	seq_printf(s, "running %d\n", atomic_read(&link->jobs));
+	seq_printf(s, "losses %u\n", READ_ONCE(link->losses));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(link_counters);
+
+/* Show a link. */
+int link_sysfs_add(struct ntb_link *link)
+{
+	struct device *dev = device_create(&smartio_link_class, link->base.dma,
+					   MKDEV(0, 0), link, "%s", link->base.name);
 
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
-	lent->dev = dev;
+	link->dev = dev;
+	link->debug = debugfs_create_dir(link->base.name, link_debug);
+	debugfs_create_file("counters", 0400, link->debug, link,
+			    &link_counters_fops);
 	return 0;
 }
 
-/**
- * smartio_sysfs_lent_remove() - and no longer
- * @lent: the device
- *
- * Context: process, may sleep; waits for readers.
- */
-void smartio_sysfs_lent_remove(struct smartio_lent *lent)
+/* And no longer. Waits for readers. */
+void link_sysfs_remove(struct ntb_link *link)
 {
-	device_unregister(lent->dev);
+	debugfs_remove_recursive(link->debug);
+	device_unregister(link->dev);
 }
 
-int __init smartio_sysfs_init(void)
+int __init link_sysfs_init(void)
 {
-	return class_register(&smartio_lent_class);
+	int ret = class_register(&smartio_link_class);
+
+	if (!ret)
+		link_debug = debugfs_create_dir("smartio", NULL);
+	return ret;
 }
 
-void smartio_sysfs_exit(void)
+void link_sysfs_exit(void)
 {
-	class_unregister(&smartio_lent_class);
+	debugfs_remove_recursive(link_debug);
+	class_unregister(&smartio_link_class);
 }

@@ -17,15 +17,15 @@ module_param(flat_window, bool, 0444);
 MODULE_PARM_DESC(flat_window, "without an IOMMU, open all memory to linked hosts, so that nothing has to be copied");
 
 /**
- * struct link_map - an outgoing window that a lent device can reach
+ * struct link_map - an outgoing window that a device of this host can reach
  * @entry: in link->maps
- * @lent: the device
+ * @dev: the device; a reference
  * @mw: the window
  * @dma: where the device finds it
  */
 struct link_map {
 	struct list_head entry;
-	struct smartio_lent *lent;
+	struct device *dev;
 	unsigned int mw;
 	dma_addr_t dma;
 };
@@ -37,45 +37,39 @@ static bool link_translated(struct device *dev)
 	return domain && (domain->type & __IOMMU_DOMAIN_PAGING);
 }
 
-static int link_limit_addresses(struct smartio_link *link)
+static int link_limit_addresses(struct ntb_link *link)
 {
 	unsigned int bits = min(32, ilog2(link->window_size[0]));
 	int ret;
 
-	link->old_mask = dma_get_mask(link->dma);
-	link->old_segment = dma_get_max_seg_size(link->dma);
-	link->old_align = dma_get_min_align_mask(link->dma);
-	ret = dma_set_mask_and_coherent(link->dma, DMA_BIT_MASK(bits));
+	link->old_mask = dma_get_mask(link->base.dma);
+	link->old_segment = dma_get_max_seg_size(link->base.dma);
+	link->old_align = dma_get_min_align_mask(link->base.dma);
+	ret = dma_set_mask_and_coherent(link->base.dma, DMA_BIT_MASK(bits));
 	if (ret) {
-		dev_err(link->dma, "%s: no DMA addresses of %u bits: %d\n",
-			link->name, bits, ret);
+		dev_err(link->base.dma, "%s: no DMA addresses of %u bits: %d\n",
+			link->base.name, bits, ret);
 		return ret;
 	}
-	dma_set_max_seg_size(link->dma, UINT_MAX);
-	dma_set_min_align_mask(link->dma, PAGE_SIZE - 1);
+	dma_set_max_seg_size(link->base.dma, UINT_MAX);
+	dma_set_min_align_mask(link->base.dma, PAGE_SIZE - 1);
 	return 0;
 }
 
-static void link_unlimit_addresses(struct smartio_link *link)
+static void link_unlimit_addresses(struct ntb_link *link)
 {
-	dma_set_min_align_mask(link->dma, link->old_align);
-	dma_set_max_seg_size(link->dma, link->old_segment);
-	if (dma_set_mask_and_coherent(link->dma, link->old_mask))
-		dev_warn(link->dma, "%s: the old DMA mask is refused\n",
-			 link->name);
+	dma_set_min_align_mask(link->base.dma, link->old_align);
+	dma_set_max_seg_size(link->base.dma, link->old_segment);
+	if (dma_set_mask_and_coherent(link->base.dma, link->old_mask))
+		dev_warn(link->base.dma, "%s: the old DMA mask is refused\n",
+			 link->base.name);
 }
 
-/**
- * link_windows_init() - find the windows, decide what will be open
- * @link: its NTB known
- *
- * All inbound windows are shut when this returns. Ends with what
- * link_memory_init() needs to know.
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
+/*
+ * Find the windows, decide what will be open. All inbound windows are shut
+ * when this returns. Ends with what link_memory_init() needs to know.
  */
-int link_windows_init(struct smartio_link *link)
+int link_windows_init(struct ntb_link *link)
 {
 	struct ntb_dev *ntb = link->ntb;
 	resource_size_t size;
@@ -89,7 +83,7 @@ int link_windows_init(struct smartio_link *link)
 	INIT_LIST_HEAD(&link->maps);
 	count = ntb_peer_mw_count(ntb);
 	if (count <= 0) {
-		dev_err(link->dma, "%s: no memory window\n", link->name);
+		dev_err(link->base.dma, "%s: no memory window\n", link->base.name);
 		return count ? count : -ENODEV;
 	}
 	link->windows = min(count, LINK_WINDOWS_MAX);
@@ -100,12 +94,12 @@ int link_windows_init(struct smartio_link *link)
 			return ret;
 		link->window_size[i] = size;
 	}
-	link->iommu = link_translated(link->dma);
-	link->scattered = link->iommu || flat_window;
+	link->iommu = link_translated(link->base.dma);
+	link->base.scattered = link->iommu || flat_window;
 	ret = link_limit_addresses(link);
 	if (ret)
 		return ret;
-	link->quarantine = dma_alloc_coherent(link->dma, PAGE_SIZE,
+	link->quarantine = dma_alloc_coherent(link->base.dma, PAGE_SIZE,
 					      &link->quarantine_dma,
 					      GFP_KERNEL);
 	if (!link->quarantine) {
@@ -118,54 +112,43 @@ int link_windows_init(struct smartio_link *link)
 	mutex_lock(&link->window_lock);
 	link_windows_close(link);
 	mutex_unlock(&link->window_lock);
-	if (!link->scattered)
+	if (!link->base.scattered)
 		return 0;
 	link->own[0].size = link->window_size[0];
 	if (!link->iommu)
-		dev_info(link->dma,
+		dev_info(link->base.dma,
 			 "%s: flat_window: all memory of this host is open to the other side\n",
-			 link->name);
+			 link->base.name);
 	if (LINK_MSI_BASE + LINK_MSI_SIZE > link->own[0].size)
 		link_window_need(link, LINK_MSI_BASE, LINK_MSI_SIZE,
 				 "interrupts");
 	return 0;
 }
 
-/**
- * link_windows_exit() - the mirror of link_windows_init()
- * @link: its windows are shut
- *
- * Context: process, may sleep.
- */
-void link_windows_exit(struct smartio_link *link)
+/* The mirror of link_windows_init(). */
+void link_windows_exit(struct ntb_link *link)
 {
-	dma_free_coherent(link->dma, PAGE_SIZE, link->quarantine,
+	dma_free_coherent(link->base.dma, PAGE_SIZE, link->quarantine,
 			  link->quarantine_dma);
 	link_unlimit_addresses(link);
 }
 
-static int link_aperture_open(struct smartio_link *link,
+static int link_aperture_open(struct ntb_link *link,
 			      const struct link_aperture *aperture)
 {
 	int ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, aperture->mw,
 				   aperture->base, aperture->size);
 
 	if (ret)
-		dev_err_ratelimited(link->dma,
+		dev_err_ratelimited(link->base.dma,
 				    "%s: window %u can't lead to %#llx: %d\n",
-				    link->name, aperture->mw, aperture->base,
+				    link->base.name, aperture->mw, aperture->base,
 				    ret);
 	return ret;
 }
 
-/**
- * link_windows_open() - let the other side at the apertures
- * @link: the link; under window_lock
- *
- * Context: process.
- * Return: 0 or a negative error.
- */
-int link_windows_open(struct smartio_link *link)
+/* Let the other side at the apertures. */
+int link_windows_open(struct ntb_link *link)
 {
 	int i, ret = 0;
 
@@ -179,7 +162,7 @@ int link_windows_open(struct smartio_link *link)
 	return ret;
 }
 
-static u64 link_window_base(struct smartio_link *link, unsigned int mw)
+static u64 link_window_base(struct ntb_link *link, unsigned int mw)
 {
 	int i;
 
@@ -196,7 +179,7 @@ static u64 link_window_base(struct smartio_link *link, unsigned int mw)
  * there. Drivers read both back, which pushes out whatever was posted through
  * the window before.
  */
-static int link_window_shut(struct smartio_link *link, unsigned int mw)
+static int link_window_shut(struct ntb_link *link, unsigned int mw)
 {
 	int ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
 				   link_window_base(link, mw), 0);
@@ -205,25 +188,20 @@ static int link_window_shut(struct smartio_link *link, unsigned int mw)
 		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
 				       link->quarantine_dma, 0);
 	if (ret && pci_device_is_present(link->ntb->pdev)) {
-		dev_err(link->dma,
+		dev_err(link->base.dma,
 			"%s: window %u can't be shut (%d): the NTB is taken off the bus\n",
-			link->name, mw, ret);
+			link->base.name, mw, ret);
 		pci_clear_master(link->ntb->pdev);
 	}
 	return ret;
 }
 
-/**
- * link_windows_close() - nothing of the other side lands any more
- * @link: the link; under window_lock
- *
- * Registers of devices first, memory (window 0) last: a doorbell that still got
- * through after memory was shut would make a device run whatever an earlier
- * command left there.
- *
- * Context: process.
+/*
+ * Nothing of the other side lands any more. Registers of devices first, memory
+ * (window 0) last: a doorbell that still got through after memory was shut
+ * would make a device run whatever an earlier command left there.
  */
-void link_windows_close(struct smartio_link *link)
+void link_windows_close(struct ntb_link *link)
 {
 	unsigned int i;
 
@@ -242,14 +220,8 @@ static bool link_within(const struct link_aperture *aperture, u64 addr,
 	       addr - aperture->base <= aperture->size - size;
 }
 
-/**
- * link_apertures_write() - what is open to the other side, as it is told
- * @link: the link; its window_lock is held
- * @to: WIRE_APERTURES of them
- *
- * Context: process.
- */
-void link_apertures_write(struct smartio_link *link, struct wire_aperture *to)
+/* What is open to the other side, as it is told. */
+void link_apertures_write(struct ntb_link *link, struct wire_aperture *to)
 {
 	const struct link_aperture *own = link->own;
 	int i;
@@ -262,13 +234,8 @@ void link_apertures_write(struct smartio_link *link, struct wire_aperture *to)
 	}
 }
 
-/**
- * link_apertures_tell() - tell the other side what is open to it
- * @link: the link; nothing happens if it is not up
- *
- * Context: process, may sleep.
- */
-void link_apertures_tell(struct smartio_link *link)
+/* Tell the other side what is open to it. */
+void link_apertures_tell(struct ntb_link *link)
 {
 	struct wire_aperture apertures[WIRE_APERTURES] = {};
 	struct wire_message message = {
@@ -286,7 +253,29 @@ void link_apertures_tell(struct smartio_link *link)
 	mutex_unlock(&link->tell_lock);
 }
 
-static bool link_within_own(struct smartio_link *link, u64 base, u64 size,
+/* The other side says what is open there. */
+void link_apertures_take(struct ntb_link *link,
+			 const struct wire_aperture *apertures)
+{
+	u64 sizes[LINK_WINDOWS_MAX];
+	unsigned int i;
+
+	for (i = 0; i < link->windows; i++)
+		sizes[i] = link->window_size[i];
+	if (!wire_apertures_ok(apertures, link->windows, sizes)) {
+		atomic64_inc(&link->base.refused);
+		return;
+	}
+	spin_lock(&link->base.lock);
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		link->peer_own[i].mw = le32_to_cpu(apertures[i].mw);
+		link->peer_own[i].base = le64_to_cpu(apertures[i].base);
+		link->peer_own[i].size = le64_to_cpu(apertures[i].size);
+	}
+	spin_unlock(&link->base.lock);
+}
+
+static bool link_within_own(struct ntb_link *link, u64 base, u64 size,
 			    struct link_aperture **aperture)
 {
 	int i;
@@ -300,20 +289,13 @@ static bool link_within_own(struct smartio_link *link, u64 base, u64 size,
 	return false;
 }
 
-/**
- * link_window_need() - let the other side reach something outside aperture 0
- * @link: the link
- * @base: first address, in the DMA address space of the NTB
- * @size: bytes
- * @what: for people
- *
- * The other side is told, before whatever is sent after this. It is open until
- * link_window_done() was called as often as this.
- *
- * Context: process, may sleep.
- * Return: 0; -ENOSPC: no window is left; -EIO.
+/*
+ * Let the other side reach something outside aperture 0. The other side is
+ * told, before whatever is sent after this. It is open until
+ * link_window_done() was called as often as this. Returns 0; -ENOSPC: no
+ * window is left; -EIO.
  */
-int link_window_need(struct smartio_link *link, u64 base, u64 size,
+int link_window_need(struct ntb_link *link, u64 base, u64 size,
 		     const char *what)
 {
 	struct link_aperture *aperture;
@@ -357,15 +339,15 @@ int link_window_need(struct smartio_link *link, u64 base, u64 size,
 	}
 	mutex_unlock(&link->window_lock);
 	if (ret == -ENOSPC)
-		dev_err(link->dma,
+		dev_err(link->base.dma,
 			"%s: no memory window is left for %s (%#llx, %#llx bytes)\n",
-			link->name, what, base, size);
+			link->base.name, what, base, size);
 	if (!ret)
 		link_apertures_tell(link);
 	return ret;
 }
 
-static void link_window_leave(struct smartio_link *link, u64 base, u64 size,
+static void link_window_leave(struct ntb_link *link, u64 base, u64 size,
 			      bool keep)
 {
 	struct link_aperture *aperture;
@@ -387,33 +369,20 @@ static void link_window_leave(struct smartio_link *link, u64 base, u64 size,
 		link_apertures_tell(link);
 }
 
-/**
- * link_window_cut() - the other side is not to reach it any more
- * @link: the link
- * @base: as for link_window_need(), which succeeded
- * @size: as for that
- *
- * Unless somebody else needs it. The window is kept for it nevertheless, until
- * link_window_release().
- *
- * Context: process, may sleep.
+/*
+ * The other side is not to reach it any more. Unless somebody else needs it.
+ * The window is kept for it nevertheless, until link_window_release().
  */
-void link_window_cut(struct smartio_link *link, u64 base, u64 size)
+void link_window_cut(struct ntb_link *link, u64 base, u64 size)
 {
 	link_window_leave(link, base, size, true);
 }
 
-/**
- * link_window_release() - the window may lead elsewhere
- * @link: the link
- * @base: as for link_window_cut()
- * @size: as for that
- *
- * Nothing happens if it was needed again meanwhile.
- *
- * Context: process.
+/*
+ * The window may lead elsewhere. Nothing happens if it was needed again
+ * meanwhile.
  */
-void link_window_release(struct smartio_link *link, u64 base, u64 size)
+void link_window_release(struct ntb_link *link, u64 base, u64 size)
 {
 	struct link_aperture *aperture;
 
@@ -425,36 +394,22 @@ void link_window_release(struct smartio_link *link, u64 base, u64 size)
 	mutex_unlock(&link->window_lock);
 }
 
-/**
- * link_window_done() - the other side need not reach it any more
- * @link: the link
- * @base: as for link_window_need(), which succeeded
- * @size: as for that
- *
- * Context: process, may sleep.
- */
-void link_window_done(struct smartio_link *link, u64 base, u64 size)
+/* The other side need not reach it any more. */
+void link_window_done(struct ntb_link *link, u64 base, u64 size)
 {
 	link_window_leave(link, base, size, false);
 }
 
-/**
- * link_window_reach() - which window leads to an address of the other side
- * @link: the link
- * @addr: in the DMA address space of the other side's NTB
- * @size: bytes
- * @mw: the window
- * @offset: in it
- *
- * Context: process.
- * Return: 0 or -ERANGE, and then a line in the log names the address.
+/*
+ * Which window leads to an address of the other side. Returns 0 or -ERANGE,
+ * and then a line in the log names the address.
  */
-int link_window_reach(struct smartio_link *link, u64 addr, u64 size,
+int link_window_reach(struct ntb_link *link, u64 addr, u64 size,
 		      unsigned int *mw, u64 *offset)
 {
 	int i, ret = -ERANGE;
 
-	spin_lock(&link->lock);
+	spin_lock(&link->base.lock);
 	for (i = 0; i < WIRE_APERTURES; i++) {
 		struct link_aperture *aperture = &link->peer_own[i];
 
@@ -465,25 +420,16 @@ int link_window_reach(struct smartio_link *link, u64 addr, u64 size,
 		ret = 0;
 		break;
 	}
-	spin_unlock(&link->lock);
+	spin_unlock(&link->base.lock);
 	if (ret)
-		dev_err_ratelimited(link->dma,
+		dev_err_ratelimited(link->base.dma,
 				    "%s: no window leads to %#llx (%#llx bytes) of %s\n",
-				    link->name, addr, size, link->peer_name);
+				    link->base.name, addr, size, link->base.peer.name);
 	return ret;
 }
 
-/**
- * link_window_phys() - where this host's CPUs find an address of the other side
- * @link: the link
- * @addr: in the DMA address space of the other side's NTB
- * @size: bytes
- * @phys: for ioremap()
- *
- * Context: process.
- * Return: 0 or -ERANGE.
- */
-int link_window_phys(struct smartio_link *link, u64 addr, u64 size,
+/* Where this host's CPUs find an address of the other side. */
+int link_window_phys(struct ntb_link *link, u64 addr, u64 size,
 		     phys_addr_t *phys)
 {
 	unsigned int mw;
@@ -495,27 +441,19 @@ int link_window_phys(struct smartio_link *link, u64 addr, u64 size,
 	return ret;
 }
 
-/**
- * link_map_device() - where a lent device finds an outgoing window
- * @link: the link
- * @lent: the device
- * @mw: the window
- * @dma: its first address
- *
- * It is mapped once, until link_unmap_device().
- * Context: process, may sleep.
- * Return: 0 or -EIO.
+/*
+ * Where a device of this host finds an outgoing window. It is mapped once,
+ * until link_unmap_device().
  */
-int link_map_device(struct smartio_link *link, struct smartio_lent *lent,
+int link_map_device(struct ntb_link *link, struct device *dev,
 		    unsigned int mw, dma_addr_t *dma)
 {
-	struct device *dev = &lent->pdev->dev;
 	struct link_map *map;
 	int ret = 0;
 
 	mutex_lock(&link->maps_lock);
 	list_for_each_entry(map, &link->maps, entry) {
-		if (map->lent == lent && map->mw == mw) {
+		if (map->dev == dev && map->mw == mw) {
 			*dma = map->dma;
 			goto unlock;
 		}
@@ -528,13 +466,12 @@ int link_map_device(struct smartio_link *link, struct smartio_lent *lent,
 				    link->window_size[mw], DMA_BIDIRECTIONAL, 0);
 	if (dma_mapping_error(dev, map->dma)) {
 		dev_err(dev, "window %u of %s can't be mapped for it\n", mw,
-			link->name);
+			link->base.name);
 		kfree(map);
 		ret = -EIO;
 		goto unlock;
 	}
-	lend_get(lent);
-	map->lent = lent;
+	map->dev = get_device(dev);
 	map->mw = mw;
 	list_add(&map->entry, &link->maps);
 	*dma = map->dma;
@@ -544,26 +481,20 @@ unlock:
 	return ret;
 }
 
-/**
- * link_unmap_device() - end its mappings
- * @link: the link
- * @lent: the device, without sessions over the link; NULL: all
- *
- * Context: process, may sleep.
- */
-void link_unmap_device(struct smartio_link *link, struct smartio_lent *lent)
+/* End its mappings. */
+void link_unmap_device(struct ntb_link *link, struct device *dev)
 {
 	struct link_map *map, *next;
 
 	mutex_lock(&link->maps_lock);
 	list_for_each_entry_safe(map, next, &link->maps, entry) {
-		if (lent && map->lent != lent)
+		if (dev && map->dev != dev)
 			continue;
-		dma_unmap_resource(&map->lent->pdev->dev, map->dma,
+		dma_unmap_resource(map->dev, map->dma,
 				   link->window_size[map->mw],
 				   DMA_BIDIRECTIONAL, 0);
 		list_del(&map->entry);
-		lend_put(map->lent);
+		put_device(map->dev);
 		kfree(map);
 	}
 	mutex_unlock(&link->maps_lock);

@@ -18,14 +18,12 @@
 #ifndef _SMARTIO_WIRE_H
 #define _SMARTIO_WIRE_H
 
-#include <linux/types.h>
+#include <linux/smartio_message.h>
 
 #define WIRE_MAGIC	0x5349	/* "SI" */
 #define WIRE_VERSION	2
 #define WIRE_APERTURES	4
 #define WIRE_NAME_LEN	64
-#define WIRE_SERVICE_LEN 16
-#define WIRE_PCI_LEN	32
 #define WIRE_PAGE_SHIFT	12
 
 /* Scratchpads of the receiving side. */
@@ -130,37 +128,13 @@ struct wire_boot {
 #define WIRE_RING_MIN	4096	/* slots: the largest message fits many times */
 #define WIRE_RING_MAX	1048576
 
-enum wire_type {
-	WIRE_PAD,		/* the rest of the ring is unused */
-	WIRE_REPLY,
-	WIRE_NOTIFY,
-	WIRE_DEVICE,		/* wire_device */
-	WIRE_DEVICE_GONE,
-	WIRE_DEVICE_END,	/* all have been named */
-	WIRE_ENDED,		/* a session; status: whether it is offered still */
-	WIRE_APERTURE,		/* wire_aperture[WIRE_APERTURES] */
-	/* from here on with a request number, and answered by WIRE_REPLY */
-	WIRE_OPEN_SESSION,	/* reply: wire_opened */
-	WIRE_CLOSE_SESSION,
-	WIRE_REVOKE,
-	WIRE_REQUEST,
-	WIRE_SEGMENT_ALLOC,	/* wire_range; reply: wire_segment */
-	WIRE_SEGMENT_FREE,	/* wire_range */
-	WIRE_MAP_BAR,		/* wire_range; reply: wire_segment */
-	WIRE_FENCE,		/* wire_fence: a host is to be shut out, or let in */
-	WIRE_HOSTS,		/* reply: wire_host[], those that the receiver knows */
-	WIRE_TYPES
-};
-
-#define WIRE_FIRST_REQUEST	WIRE_OPEN_SESSION
-
 /**
  * struct wire_head - before each message, one slot
- * @type: enum wire_type
+ * @type: WIRE_...
  * @length: bytes that follow, in the next slots
- * @device: which of the lender's devices
+ * @object: of the two ends
  * @request: number of the request; that of a reply is the same
- * @session: which session
+ * @context: of the two ends
  * @status: of a reply: 0 or a negative errno
  * @timeout_ms: the sender of a request waits no longer
  * @reply_max: of a request: bytes of a reply that it has room for
@@ -171,79 +145,15 @@ struct wire_head {
 	__le16 type;
 	__le16 rsvd;
 	__le32 length;
-	__le32 device;
+	__le32 object;
 	__le32 request;
-	__le64 session;
+	__le64 context;
 	__le32 status;
 	__le32 timeout_ms;
 	__le32 reply_max;
 	__u8 rsvd2[20];
 	__le32 generation;
 	__le32 sequence;
-};
-
-#define WIRE_OFFERED	1
-
-struct wire_device {
-	char service[WIRE_SERVICE_LEN];
-	char pci[WIRE_PCI_LEN];
-	__le32 flags;
-	__le32 rsvd;
-};
-
-/* The answer to WIRE_OPEN_SESSION; @fences: how often its host was fenced. */
-struct wire_opened {
-	__le64 session;
-	__le64 dma_offset;
-	__le32 fences;
-	__le32 rsvd;
-};
-
-struct wire_range {
-	__le32 bar;
-	__le32 handle;
-	__le64 offset;
-	__le64 size;
-};
-
-struct wire_segment {
-	__le64 peer_addr;
-	__le64 device_addr;
-	__le32 handle;
-	__le32 rsvd;
-};
-
-/**
- * struct wire_fence - a host to be fenced by the receiver, or let in again
- * @fenced: 1 or 0
- * @host: its name, or its UUID as text; NUL-terminated
- */
-struct wire_fence {
-	__le32 fenced;
-	__le32 rsvd;
-	char host[WIRE_NAME_LEN];
-};
-
-#define WIRE_HOST_FENCED	1	/* the receiver refuses it */
-#define WIRE_HOST_LINKED	2	/* a link to it is up, or it is the receiver */
-
-struct wire_host {
-	__u8 uuid[16];
-	__le32 flags;
-	__le32 rsvd;
-	char name[WIRE_NAME_LEN];
-};
-
-/* What was checked, in this host's byte order. */
-struct wire_message {
-	u16 type;
-	u32 length;
-	u32 device;
-	u32 request;
-	u64 session;
-	s32 status;
-	u32 timeout_ms;
-	u32 reply_max;
 };
 
 enum wire_reason wire_hello_check(const struct wire_hello *hello,
@@ -254,8 +164,7 @@ bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,
 		       const u64 *window_sizes);
 int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
 		    u32 max_length, struct wire_message *message);
-bool wire_text_ok(const char *text, size_t size);
-bool wire_payload_ok(const struct wire_message *message, const void *payload);
+bool wire_payload_ok(const struct wire_message *message);
 
 static inline u32 wire_slots(u32 length)
 {

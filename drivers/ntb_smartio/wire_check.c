@@ -20,32 +20,7 @@ static_assert(sizeof(struct wire_boot) <= 4096);
 static_assert(sizeof(struct wire_head) == WIRE_SLOT);
 static_assert(offsetof(struct wire_head, generation) == 56);
 
-/**
- * wire_text_ok() - whether this is text of another host
- * @text: printable ASCII, NUL-terminated, not empty
- * @size: of the field
- *
- * Return: true if so.
- */
-bool wire_text_ok(const char *text, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < size; i++) {
-		if (!text[i])
-			return i > 0;
-		if (text[i] <= ' ' || text[i] > '~' || text[i] == '/')
-			return false;
-	}
-	return false;
-}
-
-/**
- * wire_hello_crc() - the checksum of a hello
- * @hello: the hello
- *
- * Return: what its crc field has to be.
- */
+/* The checksum of a hello. */
 u32 wire_hello_crc(const struct wire_hello *hello)
 {
 	struct wire_hello copy = *hello;
@@ -55,25 +30,15 @@ u32 wire_hello_crc(const struct wire_hello *hello)
 	return crc32_le(~0U, (const unsigned char *)&copy, sizeof(copy));
 }
 
-/**
- * wire_uuid_crc() - a host in 32 bits
- * @uuid: its UUID, 16 bytes
- *
- * Return: their checksum.
- */
+/* A host in 32 bits. */
 u32 wire_uuid_crc(const void *uuid)
 {
 	return crc32_le(~0U, uuid, 16);
 }
 
-/**
- * wire_hello_check() - whether a hello can be used
- * @hello: a copy
- * @generation: of the sender, by its scratchpads
- * @echo: the receiver's own
- *
- * Return: WIRE_REASON_NONE; WIRE_REASONS: it is not there yet, or an old one;
- * another reason: never.
+/*
+ * WIRE_REASON_NONE: the hello can be used; WIRE_REASONS: it is not there yet, or
+ * an old one; another reason: never.
  */
 enum wire_reason wire_hello_check(const struct wire_hello *hello,
 				  u32 generation, u32 echo)
@@ -98,14 +63,7 @@ enum wire_reason wire_hello_check(const struct wire_hello *hello,
 	return WIRE_REASON_NONE;
 }
 
-/**
- * wire_apertures_ok() - whether apertures fit the windows that lead there
- * @apertures: WIRE_APERTURES of them
- * @windows: how many outgoing windows there are
- * @window_sizes: their sizes in bytes
- *
- * Return: true if so, and the first one is in use.
- */
+/* Whether apertures fit the windows that lead there, and the first is in use. */
 bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,
 		       const u64 *window_sizes)
 {
@@ -127,15 +85,9 @@ bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,
 	return true;
 }
 
-/**
- * wire_head_check() - whether a message header is sound
- * @head: a copy; its generation and sequence are right
- * @slots: of the ring
- * @position: its slot
- * @max_length: most bytes that may follow
- * @message: filled in
- *
- * Return: slots that it takes, or -EBADMSG: the ring can't be read any further.
+/*
+ * Whether a message header is sound. Returns slots that it takes, or -EBADMSG:
+ * the ring can't be read any further.
  */
 int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
 		    u32 max_length, struct wire_message *message)
@@ -152,51 +104,20 @@ int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
 		return -EBADMSG;
 	message->type = type;
 	message->length = length;
-	message->device = le32_to_cpu(head->device);
+	message->object = le32_to_cpu(head->object);
 	message->request = le32_to_cpu(head->request);
-	message->session = le64_to_cpu(head->session);
+	message->context = le64_to_cpu(head->context);
 	message->status = (s32)le32_to_cpu(head->status);
 	message->timeout_ms = le32_to_cpu(head->timeout_ms);
 	message->reply_max = le32_to_cpu(head->reply_max);
 	return wire_slots(length);
 }
 
-/**
- * wire_payload_ok() - whether what follows a header is what it has to be
- * @message: the header
- * @payload: message->length bytes, a copy
- *
- * Of replies and of what drivers say nothing is known here.
- * Return: true if so.
- */
-bool wire_payload_ok(const struct wire_message *message, const void *payload)
+/* Whether what follows a header is what it has to be. */
+bool wire_payload_ok(const struct wire_message *message)
 {
-	const struct wire_device *device = payload;
-	const struct wire_fence *fence = payload;
-
-	switch (message->type) {
-	case WIRE_REPLY:
-		return message->status <= 0 && message->status >= -4095;
-	case WIRE_NOTIFY:
-		return true;
-	case WIRE_REQUEST:
-		return message->length > 0;
-	case WIRE_DEVICE:
-		return message->length == sizeof(*device) &&
-		       wire_text_ok(device->service, sizeof(device->service)) &&
-		       wire_text_ok(device->pci, sizeof(device->pci));
-	case WIRE_APERTURE:
+	if (message->type == WIRE_APERTURE)
 		return message->length ==
 		       WIRE_APERTURES * sizeof(struct wire_aperture);
-	case WIRE_SEGMENT_ALLOC:
-	case WIRE_SEGMENT_FREE:
-	case WIRE_MAP_BAR:
-		return message->length == sizeof(struct wire_range);
-	case WIRE_FENCE:
-		return message->length == sizeof(*fence) &&
-		       le32_to_cpu(fence->fenced) <= 1 &&
-		       wire_text_ok(fence->host, sizeof(fence->host));
-	default:
-		return message->length == 0;
-	}
+	return message->status <= 0 && message->status >= -4095;
 }

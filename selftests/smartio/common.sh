@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What the tests of ntb_smartio share: smartio_echo on the lender's drive, and the borrower's way to it.
+# What the tests of smartio and ntb_smartio share: smartio_echo on the lender's drive, and the borrower's way to it.
 # shellcheck source=selftests/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
@@ -32,7 +32,7 @@ lend() {
 cleanup_smartio() {
 	local host
 	for host in $(hosts); do
-		sh_on "$host" 'rmmod smartio_echo ntb_smartio ntb_hw_amd ntb 2>/dev/null || true
+		sh_on "$host" 'rmmod smartio_echo ntb_smartio smartio ntb_hw_amd ntb 2>/dev/null || true
 			for d in $(grep -l 0x010802 /sys/bus/pci/devices/*/class | cut -d/ -f6); do
 				echo > "/sys/bus/pci/devices/$d/driver_override"
 			done' || true

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-// The driver's header, which is C.
+// The drivers' headers, which are C.
 #pragma once
 
 #include <cstddef>
 
 extern "C" {
+#include "messages.h"
 #include "wire.h"
+}
+
+/// As ring.c of ntb_smartio: whose type it is decides who checks it.
+inline bool payload_ok(const wire_message& message, const void* payload) {
+  if (message.type == WIRE_REPLY || message.type == WIRE_APERTURE) return wire_payload_ok(&message);
+  return messages_payload_ok(&message, payload);
 }

@@ -44,7 +44,7 @@ void look_at_hello(const std::uint8_t* data) {
 }
 
 void look_at_payload(const wire_message& message, const std::vector<std::uint8_t>& payload) {
-  if (!wire_payload_ok(&message, payload.data())) return;
+  if (!payload_ok(message, payload.data())) return;
   if (message.type == WIRE_DEVICE) {
     wire_device device;
     require(payload.size() == sizeof(device));

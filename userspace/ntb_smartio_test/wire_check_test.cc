@@ -138,9 +138,9 @@ TEST(Head, IsDecoded) {
   wire_head head{};
   head.type = WIRE_REPLY;
   head.length = 5;
-  head.device = 6;
+  head.object = 6;
   head.request = 7;
-  head.session = 0x123456789ABCDEF0;
+  head.context = 0x123456789ABCDEF0;
   head.status = static_cast<u32>(-EACCES);
   head.timeout_ms = 8;
   head.reply_max = 9;
@@ -148,9 +148,9 @@ TEST(Head, IsDecoded) {
   ASSERT_EQ(wire_head_check(&head, kSlots, 0, kMaxLength, &message), 2);
   EXPECT_EQ(message.type, WIRE_REPLY);
   EXPECT_EQ(message.length, 5U);
-  EXPECT_EQ(message.device, 6U);
+  EXPECT_EQ(message.object, 6U);
   EXPECT_EQ(message.request, 7U);
-  EXPECT_EQ(message.session, 0x123456789ABCDEF0U);
+  EXPECT_EQ(message.context, 0x123456789ABCDEF0U);
   EXPECT_EQ(message.status, -EACCES);
   EXPECT_EQ(message.timeout_ms, 8U);
   EXPECT_EQ(message.reply_max, 9U);
@@ -160,14 +160,14 @@ TEST(Payload, HasTheLengthOfItsType) {
   const std::array<unsigned char, 256> bytes{};
   const auto ok = [&](u16 type, u32 length) {
     const wire_message message = message_of(type, length);
-    return wire_payload_ok(&message, bytes.data());
+    return payload_ok(message, bytes.data());
   };
-  for (const u16 type :
-       {WIRE_DEVICE_GONE, WIRE_DEVICE_END, WIRE_ENDED, WIRE_OPEN_SESSION, WIRE_CLOSE_SESSION, WIRE_REVOKE}) {
+  for (const u16 type : std::array<u16, 6>{WIRE_DEVICE_GONE, WIRE_DEVICE_END, WIRE_ENDED, WIRE_OPEN_SESSION,
+                                           WIRE_CLOSE_SESSION, WIRE_REVOKE}) {
     EXPECT_TRUE(ok(type, 0)) << type;
     EXPECT_FALSE(ok(type, 1)) << type;
   }
-  for (const u16 type : {WIRE_SEGMENT_ALLOC, WIRE_SEGMENT_FREE, WIRE_MAP_BAR}) {
+  for (const u16 type : std::array<u16, 3>{WIRE_SEGMENT_ALLOC, WIRE_SEGMENT_FREE, WIRE_MAP_BAR}) {
     EXPECT_TRUE(ok(type, sizeof(wire_range))) << type;
     EXPECT_FALSE(ok(type, sizeof(wire_range) - 1)) << type;
     EXPECT_FALSE(ok(type, 0)) << type;
@@ -183,7 +183,7 @@ TEST(Payload, StatusOfAReplyIsAnErrorNumber) {
   const auto ok = [](s32 status) {
     wire_message message = message_of(WIRE_REPLY, 0);
     message.status = status;
-    return wire_payload_ok(&message, nullptr);
+    return payload_ok(message, nullptr);
   };
   EXPECT_TRUE(ok(0));
   EXPECT_TRUE(ok(-4095));
@@ -197,7 +197,7 @@ TEST(Payload, NamesOfADeviceAreText) {
     set_text(device.service, service);
     set_text(device.pci, pci);
     const wire_message message = message_of(WIRE_DEVICE, sizeof(device));
-    return wire_payload_ok(&message, &device);
+    return payload_ok(message, &device);
   };
   EXPECT_TRUE(ok("nvme", "0000:01:00.0"));
   EXPECT_FALSE(ok("", "0000:01:00.0"));

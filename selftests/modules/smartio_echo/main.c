@@ -40,5 +40,5 @@ static void __exit echo_exit(void)
 module_exit(echo_exit);
 
 MODULE_ALIAS("smartio:echo");
-MODULE_DESCRIPTION("A service that answers, for tests of ntb_smartio");
+MODULE_DESCRIPTION("A service that answers, for tests of smartio");
 MODULE_LICENSE("GPL");

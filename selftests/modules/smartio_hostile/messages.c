@@ -262,9 +262,9 @@ static void message(struct hostile *h)
 	u32 type = 1 + rnd(h, WIRE_TYPES - 1), length = 0;
 	struct wire_head head = {
 		.type = cpu_to_le16(type),
-		.device = cpu_to_le32(rnd(h, DEVICES)),
+		.object = cpu_to_le32(rnd(h, DEVICES)),
 		.request = cpu_to_le32(rnd(h, 4) ? rnd(h, REQUESTS) : rnd64(h)),
-		.session = cpu_to_le64(session(h)),
+		.context = cpu_to_le64(session(h)),
 		.timeout_ms = cpu_to_le32(rnd(h, 4) ? 1000 : rnd64(h)),
 		.reply_max = cpu_to_le32(rnd(h, 4) ? SZ_64K : rnd64(h)),
 	};
@@ -300,7 +300,7 @@ static void message(struct hostile *h)
 	case WIRE_CLOSE_SESSION:
 	case WIRE_REVOKE:
 		if (rnd(h, 4))	/* or there would never be one */
-			head.session = cpu_to_le64(rnd64(h));
+			head.context = cpu_to_le64(rnd64(h));
 		break;
 	}
 	if (!rnd(h, 16))

@@ -10,6 +10,7 @@
 #include <linux/types.h>
 
 #include "../../../drivers/ntb_smartio/wire.h"
+#include "../../../drivers/smartio/messages.h"
 
 #define HOSTILE_RING_SIZE	(WIRE_RING_MIN * WIRE_SLOT)
 #define HOSTILE_SESSIONS	8

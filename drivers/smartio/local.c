@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The way of the lender itself to its own device: no NTB, no copies. Both
+ * The local transport: the path of the lender itself to its own device. Both
  * tables of operations, the borrower's and the lender's.
  */
 #include <linux/dma-mapping.h>
@@ -10,24 +10,31 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "export.h"
+#include "hosts.h"
+#include "path.h"
+#include "remote.h"
 
 /* ---- the lender's side ---- */
 
 static void local_session_acquire(struct lend_session *session)
 {
-	get_device(&session->way->sdev.dev);
+	struct smartio_way *way = session->peer;
+
+	get_device(&way->sdev.dev);
 }
 
 static void local_session_release(struct lend_session *session)
 {
-	put_device(&session->way->sdev.dev);
+	struct smartio_way *way = session->peer;
+
+	put_device(&way->sdev.dev);
 }
 
 static int local_session_notify(struct lend_session *session,
 				const void *message, size_t size)
 {
-	return smartio_way_notify(session->way, session->s.id, message, size);
+	return smartio_way_notify(session->peer, session->s.id, message, size);
 }
 
 static void local_session_ended(struct lend_session *session)
@@ -38,7 +45,7 @@ static void local_session_ended(struct lend_session *session)
 	mutex_lock(&lent->lock);
 	offered = !lent->suspended && !lent->gone;
 	mutex_unlock(&lent->lock);
-	smartio_way_lost(session->way, session->s.id, offered);
+	smartio_way_lost(session->peer, session->s.id, offered);
 }
 
 /* A local address is what the DMA API gave for the device itself. */
@@ -114,19 +121,20 @@ static int local_open(struct smartio_way *way, u64 *id, u64 *dma_offset,
 {
 	struct lend_borrower who = {
 		.ops = &local_session_ops,
-		.host = &smartio_self,
-		.name = smartio_self_name,
+		.host = &smartio_self.uuid,
+		.name = smartio_self.name,
 		.link_name = way->sdev.link_name,
-		.way = way,
+		.peer = way,
+		.local = true,
 	};
 	struct lend_session *session;
-	int ret = lend_open(way->lent, &who, &session);
+	int ret = lend_open(way->private, &who, &session);
 
 	if (ret)
 		return ret;
 	/* one that comes in between counts, and ends the session */
-	era->lender = smartio_incarnation;
-	era->fences = smartio_host_fences(&smartio_self);
+	era->lender = smartio_self.incarnation;
+	era->fences = smartio_host_fences(&smartio_self.uuid);
 	*id = session->s.id;
 	*dma_offset = 0;
 	lend_session_put(session);
@@ -150,7 +158,7 @@ static int local_revoke(struct smartio_way *way, u64 id)
 
 	if (!session)
 		return 0;
-	if (uuid_equal(&session->s.host, &smartio_self))
+	if (uuid_equal(&session->s.host, &smartio_self.uuid))
 		lend_end(session, LEND_END_LENDER);
 	else
 		ret = -EACCES;
@@ -230,7 +238,9 @@ static int local_call(struct smartio_way *way, u64 id, const void *request,
 
 static struct device *local_dma_device(struct smartio_way *way)
 {
-	return &way->lent->pdev->dev;
+	struct smartio_lent *lent = way->private;
+
+	return &lent->pdev->dev;
 }
 
 static bool local_dma_scattered(struct smartio_way *way)
@@ -331,7 +341,7 @@ static void local_unmap_bar(struct smartio_way *way, void __iomem *io)
 static int local_irq_alloc(struct smartio_way *way, const struct cpumask *cpus,
 			   const char *name, struct smartio_irq *irq)
 {
-	struct smartio_lent *lent = way->lent;
+	struct smartio_lent *lent = way->private;
 	int vector = lend_vector_take(lent), ret;
 
 	if (vector < 0)
@@ -347,19 +357,18 @@ static int local_irq_alloc(struct smartio_way *way, const struct cpumask *cpus,
 		irq_set_affinity(irq->virq, cpus);
 	irq->addr = vector;
 	irq->index = vector;
-	irq->kind = SMARTIO_IRQ_DEVICE;
 	return 0;
 }
 
 static void local_irq_free(struct smartio_way *way, struct smartio_irq *irq)
 {
 	free_irq(irq->virq, irq->context);
-	lend_vector_give(way->lent, irq->index);
+	lend_vector_give(way->private, irq->index);
 }
 
 static void local_release(struct smartio_way *way)
 {
-	lend_put(way->lent);
+	lend_put(way->private);
 }
 
 static const struct smartio_way_ops local_way_ops = {
@@ -388,14 +397,7 @@ static void local_set(struct smartio_lent *lent, struct smartio_way *way)
 	mutex_unlock(&lent->lock);
 }
 
-/**
- * smartio_local_add() - the lender's own way to what it lends
- * @lent: the device
- *
- * Context: process, may sleep; probes.
- * Return: 0 or a negative error.
- */
-int smartio_local_add(struct smartio_lent *lent)
+static int local_added(struct smartio_lent *lent)
 {
 	struct smartio_way *way = kzalloc(sizeof(*way), GFP_KERNEL);
 	struct smartio_device *sdev;
@@ -405,13 +407,13 @@ int smartio_local_add(struct smartio_lent *lent)
 		return -ENOMEM;
 	sdev = &way->sdev;
 	strscpy(sdev->service, lent->service);
-	uuid_copy(&sdev->host, &smartio_self);
-	strscpy(sdev->host_name, smartio_self_name);
+	uuid_copy(&sdev->host, &smartio_self.uuid);
+	strscpy(sdev->host_name, smartio_self.name);
 	strscpy(sdev->pci_name, pci_name(lent->pdev));
 	strscpy(sdev->link_name, "local");
 	sdev->local = true;
 	lend_get(lent);
-	way->lent = lent;
+	way->private = lent;
 	way->ops = &local_way_ops;
 	way->offered = true;
 	ret = smartio_way_init(way, &lent->pdev->dev);
@@ -426,27 +428,18 @@ int smartio_local_add(struct smartio_lent *lent)
 	return ret;
 }
 
-/**
- * smartio_local_remove() - and no longer
- * @lent: the device
- *
- * Context: process, may sleep.
- */
-void smartio_local_remove(struct smartio_lent *lent)
+static void local_removing(struct smartio_lent *lent)
 {
 	struct smartio_way *way = lent->local;
 
+	if (!way)
+		return;
 	local_set(lent, NULL);
 	smartio_way_remove(way);
 }
 
-/**
- * smartio_local_offer() - tell the driver of this host that it may try again
- * @lent: the device; its lender's half may be taking it back
- *
- * Context: process, may sleep.
- */
-void smartio_local_offer(struct smartio_lent *lent)
+/* The driver of this host may try again; the device may be going meanwhile. */
+static void local_offer(struct smartio_lent *lent)
 {
 	struct smartio_way *way;
 
@@ -459,4 +452,43 @@ void smartio_local_offer(struct smartio_lent *lent)
 		return;
 	smartio_way_offered(way);
 	put_device(&way->sdev.dev);
+}
+
+/* This host was fenced by another one, and is admitted: by its own device. */
+static int local_fence_event(struct notifier_block *notifier,
+			     unsigned long event, void *uuid)
+{
+	struct smartio_lent *lent;
+	u32 last = 0;
+
+	if (event != SMARTIO_HOST_ADMITTED ||
+	    !uuid_equal(uuid, &smartio_self.uuid))
+		return NOTIFY_DONE;
+	while ((lent = lend_after(last))) {
+		last = lent->id;
+		local_offer(lent);
+		lend_put(lent);
+	}
+	return NOTIFY_OK;
+}
+
+static struct notifier_block local_fence_notifier = {
+	.notifier_call = local_fence_event,
+};
+
+static struct lend_listener local_listener = {
+	.added = local_added,
+	.resumed = local_offer,
+	.removing = local_removing,
+};
+
+void __init local_init(void)
+{
+	lend_listener_add(&local_listener);
+	fence_notifier_add(&local_fence_notifier);
+}
+
+void local_exit(void)
+{
+	fence_notifier_remove(&local_fence_notifier);
 }

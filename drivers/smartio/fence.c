@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fencing. A fenced host is refused: its sessions are over, the windows of the
- * links to it are shut, and nothing of it reaches a device of this host. It is
+ * Fencing. A fenced host is refused: the links to it are down, the layers above
+ * end what it uses here, and nothing of it reaches a device of this host. It is
  * let in again by order, or when it asks for it and has begun anew, or has not
  * used anything here since it began.
  *
@@ -16,7 +16,8 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "link.h"
+#include "hosts.h"
+#include "links.h"
 #include "trace.h"
 
 /* Ending a session may take as long as a reset of its device. */
@@ -33,6 +34,7 @@ module_param(remote_fence, bool, 0644);
 MODULE_PARM_DESC(remote_fence, "other hosts may fence hosts here, and let them in again (default: yes)");
 
 static DEFINE_MUTEX(fence_lock);	/* one order at a time */
+static BLOCKING_NOTIFIER_HEAD(fence_notifiers);
 
 /**
  * struct fence_asker - another host that gave the order
@@ -48,21 +50,32 @@ struct fence_asker {
 	unsigned long deadline;
 };
 
-/**
- * fence_readmits() - whether a fenced host that asks for it may be let in
- *
- * Context: any.
- */
-bool fence_readmits(void)
+/* Names somebody who must know of fences. */
+int fence_notifier_add(struct notifier_block *notifier)
 {
-	return READ_ONCE(remote_fence);
+	return blocking_notifier_chain_register(&fence_notifiers, notifier);
+}
+
+/* The mirror of fence_notifier_add(). */
+void fence_notifier_remove(struct notifier_block *notifier)
+{
+	blocking_notifier_chain_unregister(&fence_notifiers, notifier);
+}
+
+/* A fenced host on a link asks for admission. */
+bool fence_may_rejoin(const uuid_t *host, u32 incarnation, bool stale)
+{
+	if (stale)
+		smartio_host_pin(host, incarnation);
+	return READ_ONCE(remote_fence) &&
+	       smartio_host_rejoin(host, incarnation);
 }
 
 static bool fence_asker_there(const struct fence_asker *asker)
 {
 	u32 generation;
 
-	return link_is_up(asker->link, &generation) &&
+	return smartio_link_is_up(asker->link, &generation) &&
 	       generation == asker->generation &&
 	       !smartio_host_fenced(&asker->uuid);
 }
@@ -101,41 +114,21 @@ static void fence_link(struct smartio_link *link, void *uuid)
 	bool match;
 
 	spin_lock(&link->lock);
-	match = link->known && uuid_equal(&link->peer, uuid);
+	match = link->known && uuid_equal(&link->peer.uuid, uuid);
 	spin_unlock(&link->lock);
-	if (match) {
-		WRITE_ONCE(link->fence_new, true);
-		link_settle(link);
-	}
-}
-
-static bool fence_session_of(struct lend_session *session, void *uuid)
-{
-	return uuid_equal(&session->s.host, uuid);
-}
-
-static void fence_offer_here(void)
-{
-	struct smartio_lent *lent;
-	u32 last = 0;
-
-	while ((lent = lend_after(last))) {
-		last = lent->id;
-		smartio_local_offer(lent);
-		lend_put(lent);
-	}
+	if (match)
+		link->ops->recheck(link);
 }
 
 static int fence_shut_out(uuid_t *uuid)
 {
-	bool self = uuid_equal(uuid, &smartio_self);
 	int tries;
 
 	for (tries = 0; tries < FENCE_TRIES; tries++) {
 		smartio_host_mark(uuid, true);
-		link_for_each(fence_link, uuid);
-		lend_end_matching(fence_session_of, uuid,
-				  self ? LEND_END_LENDER : LEND_END_LINK);
+		links_for_each(fence_link, uuid);
+		blocking_notifier_call_chain(&fence_notifiers,
+					     SMARTIO_HOST_FENCED, uuid);
 		if (smartio_host_fenced(uuid))
 			return 0;
 	}
@@ -146,9 +139,9 @@ static void fence_let_in(uuid_t *uuid)
 {
 	if (!smartio_host_mark(uuid, false))
 		return;
-	link_for_each(fence_link, uuid);
-	if (uuid_equal(uuid, &smartio_self))
-		fence_offer_here();
+	links_for_each(fence_link, uuid);
+	blocking_notifier_call_chain(&fence_notifiers, SMARTIO_HOST_ADMITTED,
+				     uuid);
 }
 
 static int fence_word(const char *text, char *word)
@@ -173,14 +166,14 @@ static int fence_order(const char *text, bool fenced, bool administrator,
 	if (ret)
 		return ret;
 	/* A host in whose name nothing may be done any more can't do this. */
-	if (uuid_equal(&uuid, asker ? &asker->uuid : &smartio_self))
+	if (uuid_equal(&uuid, asker ? &asker->uuid : &smartio_self.uuid))
 		return fenced ? -EINVAL :
 			smartio_host_fenced(&uuid) ? -EPERM : 0;
 	ret = fence_begin(asker);
 	if (ret)
 		return ret;
 	before = smartio_host_fenced(&uuid);
-	if (!asker && !administrator && smartio_host_fenced(&smartio_self))
+	if (!asker && !administrator && smartio_host_fenced(&smartio_self.uuid))
 		ret = -EPERM;
 	else if (fenced)
 		ret = fence_shut_out(&uuid);
@@ -194,58 +187,60 @@ static int fence_order(const char *text, bool fenced, bool administrator,
 		pr_info("host %s (%pUb) is %s%s%s\n", name, &uuid,
 			fenced ? "fenced" : "not fenced any more",
 			asker ? ", by order of " : "",
-			asker ? asker->link->peer_name : "");
+			asker ? asker->link->peer.name : "");
 	return 0;
 }
 
-/**
- * fence_here() - the administrator of this host gives an order
- * @text: name or UUID of a host, maybe with a line's end
- * @fenced: whether it is to be shut out, or let in
- *
- * Context: process, may sleep.
- * Return: 0: it is so; -ENOENT; -ENOTUNIQ; -EINVAL: a host can't fence itself;
- * -EPERM: nor undo what another did to it; -EBUSY: it comes back as fast as it
- * is fenced.
+/*
+ * The administrator of this host gives an order. Returns 0: it is so; -ENOENT;
+ * -ENOTUNIQ; -EINVAL: a host can't fence itself; -EPERM: nor undo what another
+ * did to it; -EBUSY: it comes back as fast as it is fenced.
  */
 int fence_here(const char *text, bool fenced)
 {
 	return fence_order(text, fenced, true, NULL);
 }
 
-/**
- * fence_asked() - another host gives an order
- * @link: the link
- * @generation: in which it came
- * @fence: the order, checked
- * @timeout_ms: how long its giver waits
- *
- * Context: process, may sleep.
- * Return: see fence_here(); -EACCES: this host takes no such orders; -ENOLINK:
- * the one that gave it is fenced or gone itself; -EBUSY: it has given another
- * one; -ETIMEDOUT: it waits no longer.
+/*
+ * Another host gives an order: see fence_here(). -EACCES: this host takes no such
+ * orders; -ENOLINK: its giver is fenced or gone itself; -EBUSY: it has given
+ * another one; -ETIMEDOUT: it waits no longer.
  */
-int fence_asked(struct smartio_link *link, u32 generation,
-		const struct wire_fence *fence, unsigned int timeout_ms)
+static int fence_asked(struct smartio_link *link, u32 generation,
+		       const struct wire_message *message, const void *payload,
+		       void *reply, size_t *reply_size)
 {
+	const struct wire_fence *fence = payload;
 	struct fence_asker asker = {
 		.link = link,
 		.generation = generation,
 		/* a part of its time has gone by on the way */
-		.deadline = jiffies + msecs_to_jiffies(timeout_ms) / 4 * 3,
+		.deadline = jiffies +
+			    msecs_to_jiffies(message->timeout_ms) / 4 * 3,
 	};
 	int ret;
 
+	*reply_size = 0;
 	/* Those that wait must not take the place of all other requests. */
 	if (atomic_xchg(&link->fencing, 1))
 		return -EBUSY;
 	spin_lock(&link->lock);
-	uuid_copy(&asker.uuid, &link->peer);
+	uuid_copy(&asker.uuid, &link->peer.uuid);
 	spin_unlock(&link->lock);
 	ret = fence_order(fence->host, le32_to_cpu(fence->fenced), false,
 			  &asker);
 	atomic_set(&link->fencing, 0);
 	return ret;
+}
+
+/* Another host asks which ones are known here. */
+static int fence_hosts_asked(struct smartio_link *link, u32 generation,
+			     const struct wire_message *message,
+			     const void *payload, void *reply,
+			     size_t *reply_size)
+{
+	*reply_size = smartio_hosts_fill(reply, *reply_size);
+	return 0;
 }
 
 /* ---- orders for another host ---- */
@@ -278,12 +273,13 @@ static void fence_call_one(struct smartio_link *link, void *arg)
 	bool match;
 
 	spin_lock(&link->lock);
-	match = link->state == LINK_UP && uuid_equal(&link->peer, call->at);
+	match = link->state == SMARTIO_LINK_UP &&
+		uuid_equal(&link->peer.uuid, call->at);
 	spin_unlock(&link->lock);
 	if (!match || (call->ret != -ENOLINK && call->ret != -ETIMEDOUT))
 		return;
-	call->ret = link_call(link, &call->message, call->payload, call->reply,
-			      &size, call->timeout_ms);
+	call->ret = link->ops->call(link, &call->message, call->payload,
+				    call->reply, &size, call->timeout_ms);
 	if (!call->ret)
 		call->size = size;
 }
@@ -291,19 +287,14 @@ static void fence_call_one(struct smartio_link *link, void *arg)
 static int fence_call(struct fence_call *call)
 {
 	call->ret = -ENOLINK;
-	link_for_each(fence_call_one, call);
+	links_for_each(fence_call_one, call);
 	return call->ret;
 }
 
-/**
- * fence_at() - a host is to be fenced by another one, or let in there
- * @at: by which; may be this host
- * @text: name or UUID, as that host knows it
- * @fenced: whether it is to be shut out, or let in
- *
- * Context: process, may sleep.
- * Return: 0: it is so; -ENOLINK: no link to @at is up; -ETIMEDOUT: no answer,
- * it may be so or not; else see fence_asked().
+/*
+ * A host is to be fenced by another one, or let in there. Returns 0: it is so;
+ * -ENOLINK: no link to @at is up; -ETIMEDOUT: no answer, it may be so or not;
+ * else see fence_asked().
  */
 int fence_at(const uuid_t *at, const char *text, bool fenced)
 {
@@ -317,7 +308,7 @@ int fence_at(const uuid_t *at, const char *text, bool fenced)
 	char word[SMARTIO_NAME_LEN];
 	int ret;
 
-	if (uuid_equal(at, &smartio_self))
+	if (uuid_equal(at, &smartio_self.uuid))
 		return fence_order(text, fenced, false, NULL);
 	ret = fence_word(text, word);
 	if (ret)
@@ -328,15 +319,7 @@ int fence_at(const uuid_t *at, const char *text, bool fenced)
 	return fence_call(&call);
 }
 
-/**
- * fence_hosts_show() - the hosts that a host knows
- * @at: that host; may be this one
- * @buf: a page, of sysfs: a line for each: UUID, "fenced", "linked" or "away",
- *	name
- *
- * Context: process, may sleep.
- * Return: bytes written, -ENOMEM, -ENOLINK, -ETIMEDOUT.
- */
+/* The hosts that a host knows. */
 ssize_t fence_hosts_show(const uuid_t *at, char *buf)
 {
 	struct fence_call call = {
@@ -353,7 +336,7 @@ ssize_t fence_hosts_show(const uuid_t *at, char *buf)
 	if (!hosts)
 		return -ENOMEM;
 	call.reply = hosts;
-	if (uuid_equal(at, &smartio_self))
+	if (uuid_equal(at, &smartio_self.uuid))
 		call.size = smartio_hosts_fill(hosts, call.size);
 	else
 		ret = fence_call(&call);
@@ -390,30 +373,26 @@ static void fence_ask_one(struct smartio_link *link, void *arg)
 	struct fence_answers *answers = arg;
 
 	switch (READ_ONCE(link->state)) {
-	case LINK_UP:
+	case SMARTIO_LINK_UP:
 		answers->up++;
 		return;
-	case LINK_JOINING:
+	case SMARTIO_LINK_JOINING:
 		answers->waiting++;
 		return;
-	case LINK_REFUSED:
+	case SMARTIO_LINK_REFUSED:
 		if (!READ_ONCE(link->fenced))
 			return;
 		answers->refused++;
-		WRITE_ONCE(link->rejoin, true);
-		link_settle(link);
+		link->ops->rejoin(link, true);
 		return;
-	case LINK_DOWN:
+	case SMARTIO_LINK_DOWN:
 		return;
 	}
 }
 
 static void fence_ask_no_more(struct smartio_link *link, void *arg)
 {
-	if (READ_ONCE(link->rejoin)) {
-		WRITE_ONCE(link->rejoin, false);
-		link_settle(link);
-	}
+	link->ops->rejoin(link, false);
 }
 
 /* Fenced here, by another host's order: it is as strict with itself. */
@@ -422,47 +401,50 @@ static bool fence_readmits_self(void)
 	bool fenced;
 
 	mutex_lock(&fence_lock);
-	if (fence_readmits() &&
-	    smartio_host_rejoin(&smartio_self, smartio_incarnation))
-		fence_offer_here();
-	fenced = smartio_host_fenced(&smartio_self);
+	if (fence_may_rejoin(&smartio_self.uuid, smartio_self.incarnation,
+			     false))
+		blocking_notifier_call_chain(&fence_notifiers,
+					     SMARTIO_HOST_ADMITTED,
+					     &smartio_self.uuid);
+	fenced = smartio_host_fenced(&smartio_self.uuid);
 	mutex_unlock(&fence_lock);
 	return !fenced;
 }
 
-/**
- * fence_rejoin() - ask to be let in wherever this host is fenced
- *
- * Others let in only a host that has begun anew: whose module was loaded since,
- * or has not used a device of theirs since it was.
- * It asks now, not later on: a refusal that comes later needs another wish.
- *
- * Context: process, may sleep.
- * Return: 0: no host at the other end of a link refuses it; -EPERM: one does;
- * -ENOLINK: there is none that could be asked, and this host lends nothing.
+/*
+ * Ask to be let in wherever this host is fenced. Others let in only a host
+ * that has begun anew: whose module was loaded since, or has not used a device
+ * of theirs since it was. It asks now, not later on: a refusal that comes
+ * later needs another wish. Returns 0: no host at the other end of a link
+ * refuses it; -EPERM: one does; -ENOLINK: there is none that could be asked,
+ * and this host lends nothing.
  */
 int fence_rejoin(void)
 {
 	unsigned long deadline = jiffies + msecs_to_jiffies(FENCE_REJOIN_MS);
-	struct smartio_lent *lent = lend_after(0);
+	bool uses = blocking_notifier_call_chain(&fence_notifiers,
+						 SMARTIO_HOST_REJOINS,
+						 &smartio_self.uuid) ==
+		    NOTIFY_STOP;
 	struct fence_answers answers;
-	int ret;
 
 	for (;;) {
 		memset(&answers, 0, sizeof(answers));
-		link_for_each(fence_ask_one, &answers);
+		links_for_each(fence_ask_one, &answers);
 		if (!answers.waiting && !answers.refused)
 			break;
 		if (time_after(jiffies, deadline))
 			break;
 		msleep(FENCE_POLL_MS);
 	}
-	link_for_each(fence_ask_no_more, NULL);
+	links_for_each(fence_ask_no_more, NULL);
 	if (answers.refused || !fence_readmits_self())
-		ret = -EPERM;
-	else
-		ret = answers.up || lent ? 0 : -ENOLINK;
-	if (lent)
-		lend_put(lent);
-	return ret;
+		return -EPERM;
+	return answers.up || uses ? 0 : -ENOLINK;
+}
+
+void __init fence_init(void)
+{
+	rpc_register(WIRE_FENCE, fence_asked);
+	rpc_register(WIRE_HOSTS, fence_hosts_asked);
 }

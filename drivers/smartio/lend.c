@@ -1,98 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The registry of devices that this host lends.
+ * Devices are lent and taken back. Listeners tell hosts of it: those that
+ * registered first come first.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "export.h"
+#include "hosts.h"
 
-LIST_HEAD(smartio_lents);
-DEFINE_MUTEX(smartio_lents_lock);	/* the list of lent devices */
+static LIST_HEAD(lend_listeners);	/* complete before anything is lent */
 
-static void lend_release(struct kref *ref)
+static struct class lend_class = {
+	.name = "smartio_lent",
+};
+
+void __init lend_listener_add(struct lend_listener *listener)
 {
-	struct smartio_lent *lent = container_of(ref, struct smartio_lent, ref);
-
-	bitmap_free(lent->vectors_used);
-	pci_dev_put(lent->pdev);
-	kfree(lent);
+	list_add_tail(&listener->entry, &lend_listeners);
 }
 
-void lend_get(struct smartio_lent *lent)
+/* /sys/class/smartio_lent/PCI */
+static int lend_show(struct smartio_lent *lent)
 {
-	kref_get(&lent->ref);
-}
+	struct device *dev = device_create(&lend_class, &lent->pdev->dev,
+					   MKDEV(0, 0), lent, "%s",
+					   pci_name(lent->pdev));
 
-void lend_put(struct smartio_lent *lent)
-{
-	kref_put(&lent->ref, lend_release);
-}
-
-/**
- * lend_find() - a lent device by its number
- * @id: the number
- *
- * Context: process.
- * Return: it, with a reference for lend_put(), or NULL.
- */
-struct smartio_lent *lend_find(u32 id)
-{
-	struct smartio_lent *lent, *found = NULL;
-
-	mutex_lock(&smartio_lents_lock);
-	list_for_each_entry(lent, &smartio_lents, entry) {
-		if (lent->id != id)
-			continue;
-		lend_get(lent);
-		found = lent;
-		break;
-	}
-	mutex_unlock(&smartio_lents_lock);
-	return found;
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	lent->dev = dev;
+	return 0;
 }
 
 /* Nobody uses it any more, nor finds it, when this returns. */
 static void lend_withdraw(struct smartio_lent *lent)
 {
+	struct lend_listener *listener;
+
 	mutex_lock(&lent->lock);
 	lent->gone = true;
 	mutex_unlock(&lent->lock);
 	lend_end_all(lent, LEND_END_LENDER);
-	if (lent->local)
-		smartio_local_remove(lent);
-	mutex_lock(&smartio_lents_lock);
-	list_del(&lent->entry);
-	mutex_unlock(&smartio_lents_lock);
-	smartio_links_unlend(lent);
+	list_for_each_entry(listener, &lend_listeners, entry)
+		if (listener->removing)
+			listener->removing(lent);
+	lend_del(lent);
+	list_for_each_entry(listener, &lend_listeners, entry)
+		if (listener->removed)
+			listener->removed(lent);
+	/* waits for readers */
 	if (lent->dev)
-		smartio_sysfs_lent_remove(lent);
-}
-
-/**
- * lend_after() - the next lent device, for whoever visits all of them
- * @id: number of the one before; 0: the first
- *
- * Numbers only grow, and the list is in their order: each is visited once, and
- * no lock is held in between.
- *
- * Context: process.
- * Return: it, with a reference for lend_put(), or NULL.
- */
-struct smartio_lent *lend_after(u32 id)
-{
-	struct smartio_lent *lent, *found = NULL;
-
-	mutex_lock(&smartio_lents_lock);
-	list_for_each_entry(lent, &smartio_lents, entry) {
-		if (lent->id <= id)
-			continue;
-		lend_get(lent);
-		found = lent;
-		break;
-	}
-	mutex_unlock(&smartio_lents_lock);
-	return found;
+		device_unregister(lent->dev);
 }
 
 /**
@@ -118,7 +77,7 @@ struct smartio_lent *smartio_lend(struct pci_dev *pdev, const char *service,
 				  unsigned int first_vector,
 				  unsigned int vectors)
 {
-	static u32 next_id;	/* under smartio_lents_lock */
+	struct lend_listener *listener;
 	struct smartio_lent *lent;
 	int ret;
 
@@ -144,18 +103,15 @@ struct smartio_lent *smartio_lend(struct pci_dev *pdev, const char *service,
 	lent->first_vector = first_vector;
 	lent->vectors = vectors;
 
-	mutex_lock(&smartio_lents_lock);
-	lent->id = ++next_id;
-	list_add_tail(&lent->entry, &smartio_lents);
-	mutex_unlock(&smartio_lents_lock);
-
-	ret = smartio_sysfs_lent_add(lent);
+	lend_add(lent);
+	ret = lend_show(lent);
 	if (ret)
 		goto remove;
-	ret = smartio_local_add(lent);
-	if (ret)
-		goto remove;
-	smartio_links_announce(lent, true);
+	list_for_each_entry(listener, &lend_listeners, entry) {
+		ret = listener->added ? listener->added(lent) : 0;
+		if (ret)
+			goto remove;
+	}
 	pci_info(pdev, "lent as \"%s\"\n", service);
 	return lent;
 
@@ -208,11 +164,15 @@ EXPORT_SYMBOL_GPL(smartio_lent_context);
  */
 void smartio_lent_suspend(struct smartio_lent *lent)
 {
+	struct lend_listener *listener;
+
 	mutex_lock(&lent->lock);
 	lent->suspended = true;
 	mutex_unlock(&lent->lock);
 	lend_end_all(lent, LEND_END_LENDER);
-	smartio_links_announce(lent, false);
+	list_for_each_entry(listener, &lend_listeners, entry)
+		if (listener->suspended)
+			listener->suspended(lent);
 }
 EXPORT_SYMBOL_GPL(smartio_lent_suspend);
 
@@ -226,11 +186,14 @@ EXPORT_SYMBOL_GPL(smartio_lent_suspend);
  */
 void smartio_lent_resume(struct smartio_lent *lent)
 {
+	struct lend_listener *listener;
+
 	mutex_lock(&lent->lock);
 	lent->suspended = false;
 	mutex_unlock(&lent->lock);
-	smartio_local_offer(lent);
-	smartio_links_announce(lent, true);
+	list_for_each_entry(listener, &lend_listeners, entry)
+		if (listener->resumed)
+			listener->resumed(lent);
 }
 EXPORT_SYMBOL_GPL(smartio_lent_resume);
 
@@ -279,35 +242,60 @@ int smartio_lent_notify_all(struct smartio_lent *lent, const void *message,
 }
 EXPORT_SYMBOL_GPL(smartio_lent_notify_all);
 
-/**
- * lend_vector_take() - one of the device's vectors for a borrower
- * @lent: the device
- *
- * Context: process.
- * Return: its number as in pci_irq_vector(), or -ENOSPC.
- */
-int lend_vector_take(struct smartio_lent *lent)
-{
-	unsigned long bit;
 
-	mutex_lock(&lent->lock);
-	bit = find_first_zero_bit(lent->vectors_used, lent->vectors);
-	if (bit < lent->vectors)
-		__set_bit(bit, lent->vectors_used);
-	mutex_unlock(&lent->lock);
-	return bit < lent->vectors ? lent->first_vector + (int)bit : -ENOSPC;
+/* ---- fences ---- */
+
+static bool lend_session_of(struct lend_session *session, void *uuid)
+{
+	return uuid_equal(&session->s.host, uuid);
 }
 
-/**
- * lend_vector_give() - and back
- * @lent: the device
- * @vector: from lend_vector_take()
- *
- * Context: process.
- */
-void lend_vector_give(struct smartio_lent *lent, unsigned int vector)
+static int lend_fence_event(struct notifier_block *notifier,
+			    unsigned long event, void *uuid)
 {
-	mutex_lock(&lent->lock);
-	__clear_bit(vector - lent->first_vector, lent->vectors_used);
-	mutex_unlock(&lent->lock);
+	struct smartio_lent *lent;
+
+	switch (event) {
+	case SMARTIO_HOST_FENCED:
+		lend_end_matching(lend_session_of, uuid,
+				  uuid_equal(uuid, &smartio_self.uuid) ?
+				  LEND_END_LENDER : LEND_END_LINK);
+		return NOTIFY_OK;
+	case SMARTIO_HOST_REJOINS:
+		lent = lend_after(0);
+		if (!lent)
+			return NOTIFY_OK;
+		lend_put(lent);
+		return NOTIFY_STOP;
+	default:
+		return NOTIFY_DONE;
+	}
+}
+
+static struct notifier_block lend_fence_notifier = {
+	.notifier_call = lend_fence_event,
+};
+
+/* Devices may be lent. */
+int __init lend_init(const struct attribute_group **groups)
+{
+	int ret;
+
+	lend_class.dev_groups = groups;
+	ret = class_register(&lend_class);
+	if (ret)
+		return ret;
+	ret = sessions_init();
+	if (ret)
+		class_unregister(&lend_class);
+	else
+		fence_notifier_add(&lend_fence_notifier);
+	return ret;
+}
+
+void lend_exit(void)
+{
+	fence_notifier_remove(&lend_fence_notifier);
+	sessions_exit();
+	class_unregister(&lend_class);
 }

@@ -9,8 +9,14 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "export.h"
+#include "hosts.h"
 #include "trace.h"
+
+/* Requests of borrowers run here, many at once. */
+static struct workqueue_struct *lend_request_wq;
+/* Sessions end here, when several do at once. */
+static struct workqueue_struct *lend_end_wq;
 
 /*
  * Ids are not used twice, not by the next incarnation of this module or host
@@ -48,13 +54,7 @@ void lend_session_put(struct lend_session *session)
 	kref_put(&session->ref, lend_session_release);
 }
 
-/**
- * lend_session_find() - a session by its id
- * @id: the id
- *
- * Context: process.
- * Return: it, with a reference, or NULL.
- */
+/* A session by its id. Returns it, with a reference, or NULL. */
 struct lend_session *lend_session_find(u64 id)
 {
 	struct lend_session *session, *found = NULL;
@@ -78,13 +78,9 @@ struct lend_session *lend_session_find(u64 id)
 	return found;
 }
 
-/**
- * lend_session_enter() - do something in a session
- * @session: of which a reference is held
- *
- * The session doesn't end until lend_session_leave().
- * Context: process.
- * Return: 0 or -ENOLINK: it is over, or about to be.
+/*
+ * Do something in a session. The session doesn't end until
+ * lend_session_leave(). Returns 0 or -ENOLINK: it is over, or about to be.
  */
 int lend_session_enter(struct lend_session *session)
 {
@@ -145,13 +141,9 @@ static void lend_session_finish(struct lend_session *session, bool opened)
 	lend_session_put(session);
 }
 
-/**
- * lend_end() - end a session
- * @session: a reference is held
- * @why: whether its borrower has to be told
- *
- * When it returns the lender's half has closed it, whoever asked for it.
- * Context: process, may sleep.
+/*
+ * End a session. When it returns the lender's half has closed it, whoever
+ * asked for it.
  */
 void lend_end(struct lend_session *session, enum lend_end why)
 {
@@ -228,7 +220,7 @@ static void lend_end_of(struct smartio_lent *lent, const struct lend_match *m)
 	}
 	mutex_unlock(&lent->lock);
 	for (i = 1; i < count; i++)
-		queue_work(smartio_end_wq, &endings[i].work);
+		queue_work(lend_end_wq, &endings[i].work);
 	for (i = 0; i < count; i++) {
 		if (i)
 			flush_work(&endings[i].work);
@@ -239,13 +231,7 @@ static void lend_end_of(struct smartio_lent *lent, const struct lend_match *m)
 	kvfree(endings);
 }
 
-/**
- * lend_end_all() - end all sessions of a device
- * @lent: the device
- * @why: whether borrowers have to be told
- *
- * Context: process, may sleep. All are over when it returns.
- */
+/* End all sessions of a device. All are over when it returns. */
 void lend_end_all(struct smartio_lent *lent, enum lend_end why)
 {
 	struct lend_match m = { .why = why };
@@ -253,14 +239,7 @@ void lend_end_all(struct smartio_lent *lent, enum lend_end why)
 	lend_end_of(lent, &m);
 }
 
-/**
- * lend_end_matching() - end sessions of all devices
- * @match: which; under the device's lock
- * @arg: for it
- * @why: whether borrowers have to be told
- *
- * Context: process, may sleep. They are over when it returns.
- */
+/* End sessions of all devices. They are over when it returns. */
 void lend_end_matching(bool (*match)(struct lend_session *session, void *arg),
 		       void *arg, enum lend_end why)
 {
@@ -318,18 +297,13 @@ static bool lend_same_borrower(struct lend_session *session, void *arg)
 {
 	const struct lend_borrower *who = arg;
 
-	return session->link == who->link &&
+	return session->peer == who->peer &&
 	       uuid_equal(&session->s.host, who->host);
 }
 
-/**
- * lend_open() - a session for a borrower
- * @lent: the device
- * @who: the borrower; its previous session over the same link ends first
- * @session: the new one, with a reference
- *
- * Context: process, may sleep.
- * Return: 0, -EAGAIN, -EACCES, -ENOMEM, or what the lender's half says.
+/*
+ * Opens a session for a borrower, whose previous one ends first. Returns 0,
+ * -EAGAIN, -EACCES, -ENOMEM, or what the lender's half says.
  */
 int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
 	      struct lend_session **session)
@@ -354,8 +328,7 @@ int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
 	}
 	kref_init(&new->ref);
 	new->ops = who->ops;
-	new->link = who->link;
-	new->way = who->way;
+	new->peer = who->peer;
 	new->state = LEND_OPENING;
 	init_waitqueue_head(&new->idle);
 	init_completion(&new->ended);
@@ -367,7 +340,7 @@ int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
 	uuid_copy(&new->s.host, who->host);
 	strscpy(new->s.host_name, who->name);
 	strscpy(new->s.link_name, who->link_name);
-	new->s.local = !who->link;
+	new->s.local = who->local;
 	lend_get(lent);
 	if (new->ops->acquire)
 		new->ops->acquire(new);
@@ -438,15 +411,9 @@ static void lend_job_work(struct work_struct *work)
 	job->done(job);
 }
 
-/**
- * lend_job_alloc() - a request that has come
- * @session: a reference of its own is taken
- * @request: is copied
- * @size: bytes
- * @reply_max: room for the reply, at most SMARTIO_MESSAGE_MAX bytes
- *
- * Context: process.
- * Return: the job, for lend_job_start() once done and context are set; or NULL.
+/*
+ * A request that has come. The caller sets done and context before
+ * lend_job_start().
  */
 struct lend_job *lend_job_alloc(struct lend_session *session,
 				const void *request, size_t size,
@@ -473,7 +440,7 @@ struct lend_job *lend_job_alloc(struct lend_session *session,
 
 void lend_job_start(struct lend_job *job)
 {
-	queue_work(smartio_request_wq, &job->work);
+	queue_work(lend_request_wq, &job->work);
 }
 
 void lend_job_free(struct lend_job *job)
@@ -506,3 +473,23 @@ int smartio_session_notify(struct smartio_session *session, const void *message,
 	return s->ops->notify(s, message, size);
 }
 EXPORT_SYMBOL_GPL(smartio_session_notify);
+
+int __init sessions_init(void)
+{
+	lend_request_wq = alloc_workqueue("smartio_request",
+					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!lend_request_wq)
+		return -ENOMEM;
+	lend_end_wq = alloc_workqueue("smartio_end",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (lend_end_wq)
+		return 0;
+	destroy_workqueue(lend_request_wq);
+	return -ENOMEM;
+}
+
+void sessions_exit(void)
+{
+	destroy_workqueue(lend_end_wq);
+	destroy_workqueue(lend_request_wq);
+}

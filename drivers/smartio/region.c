@@ -7,19 +7,13 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "export.h"
 
-/**
- * lend_segment_alloc() - memory of this host that the device reads
- * @session: entered, see lend_session_enter()
- * @size: bytes
- * @cpu: the memory, if the borrower brings it (local way); else NULL
- * @dma: where it is then
- * @segment: a copy of what is known of the new one: the borrower may free it
- *	at any time, if only by guessing its handle
- *
- * Context: process, may sleep.
- * Return: 0; -EINVAL; -ENOSPC: more than a session may have; -ENOMEM; -ERANGE.
+/*
+ * Memory of this host that the device reads: the borrower's own (@cpu, @dma), or
+ * new. @segment is a copy: the borrower may free it at any time, if only by
+ * guessing its handle. The session is entered. Returns 0; -EINVAL; -ENOSPC: more
+ * than a session may have; -ENOMEM; -ERANGE.
  */
 int lend_segment_alloc(struct lend_session *session, size_t size, void *cpu,
 		       dma_addr_t dma, struct lend_segment *segment)
@@ -69,14 +63,7 @@ static void lend_segment_drop(struct lend_session *session,
 	kfree(segment);
 }
 
-/**
- * lend_segment_free() - and back
- * @session: entered
- * @handle: of the segment
- *
- * Context: process, may sleep.
- * Return: 0; -ENOENT; -EBUSY: the lender's half uses it.
- */
+/* And back. Returns 0; -ENOENT; -EBUSY: the lender's half uses it. */
 int lend_segment_free(struct lend_session *session, u32 handle)
 {
 	struct lend_segment *segment;
@@ -96,16 +83,9 @@ int lend_segment_free(struct lend_session *session, u32 handle)
 	return ret;
 }
 
-/**
- * lend_bar_map() - let a session reach what it is allowed to
- * @session: entered
- * @bar: number
- * @offset: in bytes
- * @size: bytes
- * @peer_addr: what the way's ops make of it, for @offset itself
- *
- * Context: process, may sleep.
- * Return: 0; -EACCES: not allowed; or what the way's ops say.
+/*
+ * Let a session reach what it is allowed to. Returns 0; -EACCES: not allowed;
+ * or what the way's ops say.
  */
 int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
 		 size_t size, u64 *peer_addr)
@@ -134,12 +114,9 @@ int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
 	return ret;
 }
 
-/**
- * lend_bars_free() - what a session may reach of the device
- * @session: no request of it runs any more
- *
- * Before the lender's half gives any of that to somebody else.
- * Context: process, may sleep.
+/*
+ * What a session may reach of the device. Before the lender's half gives any
+ * of that to somebody else.
  */
 void lend_bars_free(struct lend_session *session)
 {
@@ -155,12 +132,7 @@ void lend_bars_free(struct lend_session *session)
 	mutex_unlock(&session->lock);
 }
 
-/**
- * lend_resources_free() - what else a session holds
- * @session: over for the lender's half
- *
- * Context: process, may sleep.
- */
+/* What else a session holds. */
 void lend_resources_free(struct lend_session *session)
 {
 	struct smartio_lent *lent = session->s.lent;

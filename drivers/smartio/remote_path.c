@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This host as a borrower: ways over a link. They come when the lender names
+ * This host as a borrower: paths over a link. They come when the lender names
  * its devices, and stay while the link is down.
  */
-#include <linux/dma-mapping.h>
 #include <linux/io.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "link.h"
+#include "messages.h"
+#include "path.h"
+#include "remote.h"
 
 /*
  * The lender may have to wait for the device, or for its own host, before a
@@ -18,17 +19,17 @@
 #define REMOTE_CALL_MS		10000
 
 /* So many devices a host may say that it lends, and news of them may wait. */
-#define REMOTE_WAYS_MAX		64
+#define REMOTE_PATHS_MAX		64
 #define REMOTE_NEWS_MAX		1024
 
 /**
  * struct remote - what a way over a link needs
- * @entry: in link->ways
+ * @entry: in link->paths
  * @link: the link; a reference
  * @way: the way
- * @device: how the lender calls the device; under link->ways_lock
- * @incarnation: of the lender that named it; under link->ways_lock
- * @named: it has been named since the link is up; under link->ways_lock
+ * @device: how the lender calls the device; under link->paths_lock
+ * @incarnation: of the lender that named it; under link->paths_lock
+ * @named: it has been named since the link is up; under link->paths_lock
  */
 struct remote {
 	struct list_head entry;
@@ -41,22 +42,22 @@ struct remote {
 
 /* ---- the way's operations ---- */
 
-static int remote_ask(struct smartio_way *way, enum wire_type type, u64 session,
+static int remote_ask(struct smartio_way *way, u16 type, u64 session,
 		      const struct wire_range *range, void *reply,
 		      size_t reply_size, unsigned int timeout_ms)
 {
 	struct remote *remote = way->private;
 	struct wire_message message = {
 		.type = type,
-		.device = READ_ONCE(remote->device),
-		.session = session,
+		.object = READ_ONCE(remote->device),
+		.context = session,
 		.length = range ? sizeof(*range) : 0,
 	};
 	size_t size = reply_size;
 	int ret;
 
-	ret = link_call(remote->link, &message, range, reply, &size,
-			timeout_ms);
+	ret = remote->link->ops->call(remote->link, &message, range, reply,
+				      &size, timeout_ms);
 	if (!ret && size != reply_size)
 		return -EPROTO;
 	return ret;
@@ -77,11 +78,8 @@ static void remote_close(struct smartio_way *way, u64 id)
 	if (!ret)
 		return;
 	if (ret != -ENOLINK)
-		link_restart(link, "the lender does not end a session");
-	link_settle(link);
-	/* whoever took the link down has shut the window behind this lock */
-	mutex_lock(&link->window_lock);
-	mutex_unlock(&link->window_lock);
+		link->ops->restart(link, "the lender does not end a session");
+	link->ops->settle(link);
 }
 
 /* If it doesn't hear this, it keeps what it keeps until the next session. */
@@ -95,14 +93,14 @@ static bool remote_link_up(struct smartio_way *way)
 	struct remote *remote = way->private;
 
 	/* asked in any context: without the lock */
-	return READ_ONCE(remote->link->state) == LINK_UP;
+	return READ_ONCE(remote->link->state) == SMARTIO_LINK_UP;
 }
 
 static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset,
 		       struct smartio_era *era)
 {
 	struct remote *remote = way->private;
-	u32 incarnation = READ_ONCE(remote->link->peer_incarnation);
+	u32 incarnation = READ_ONCE(remote->link->peer.incarnation);
 	struct wire_opened opened;
 	int ret;
 	u64 session;
@@ -145,13 +143,13 @@ static int remote_call(struct smartio_way *way, u64 id, const void *request,
 	struct remote *remote = way->private;
 	struct wire_message message = {
 		.type = WIRE_REQUEST,
-		.device = READ_ONCE(remote->device),
-		.session = id,
+		.object = READ_ONCE(remote->device),
+		.context = id,
 		.length = size,
 	};
 
-	return link_call(remote->link, &message, request, reply, reply_size,
-			 timeout_ms);
+	return remote->link->ops->call(remote->link, &message, request, reply,
+				       reply_size, timeout_ms);
 }
 
 static struct device *remote_dma_device(struct smartio_way *way)
@@ -173,7 +171,7 @@ static void *remote_dma_alloc(struct smartio_way *way, size_t size,
 {
 	struct remote *remote = way->private;
 
-	return link_alloc(remote->link, size, addr, gfp);
+	return remote->link->ops->alloc(remote->link, size, addr, gfp);
 }
 
 static void remote_dma_free(struct smartio_way *way, size_t size, void *cpu,
@@ -181,7 +179,7 @@ static void remote_dma_free(struct smartio_way *way, size_t size, void *cpu,
 {
 	struct remote *remote = way->private;
 
-	link_free(remote->link, size, cpu, addr);
+	remote->link->ops->free(remote->link, size, cpu, addr);
 }
 
 static int remote_segment_alloc(struct smartio_way *way, u64 id,
@@ -201,8 +199,9 @@ static int remote_segment_alloc(struct smartio_way *way, u64 id,
 		return ret;
 	segment->handle = le32_to_cpu(reply.handle);
 	segment->device_addr = le64_to_cpu(reply.device_addr);
-	ret = link_window_phys(remote->link, le64_to_cpu(reply.peer_addr),
-			       segment->size, &phys);
+	ret = remote->link->ops->peer_phys(remote->link,
+					   le64_to_cpu(reply.peer_addr),
+					   segment->size, &phys);
 	if (!ret) {
 		segment->io = ioremap_wc(phys, segment->size);
 		if (!segment->io)
@@ -246,9 +245,9 @@ static void __iomem *remote_map_bar(struct smartio_way *way, u64 id,
 	ret = remote_ask(way, WIRE_MAP_BAR, id, &range, &reply, sizeof(reply),
 			 REMOTE_CALL_MS);
 	if (!ret)
-		ret = link_window_phys(remote->link,
-				       le64_to_cpu(reply.peer_addr), size,
-				       &phys);
+		ret = remote->link->ops->peer_phys(remote->link,
+						   le64_to_cpu(reply.peer_addr),
+						   size, &phys);
 	if (ret)
 		return IOMEM_ERR_PTR(ret);
 	io = write_combining ? ioremap_wc(phys, size) : ioremap(phys, size);
@@ -265,21 +264,21 @@ static int remote_irq_alloc(struct smartio_way *way, const struct cpumask *cpus,
 {
 	struct remote *remote = way->private;
 
-	return link_irq_alloc(remote->link, cpus, name, irq);
+	return remote->link->ops->irq_alloc(remote->link, cpus, name, irq);
 }
 
 static void remote_irq_free(struct smartio_way *way, struct smartio_irq *irq)
 {
 	struct remote *remote = way->private;
 
-	link_irq_free(remote->link, irq);
+	remote->link->ops->irq_free(remote->link, irq);
 }
 
 static void remote_release(struct smartio_way *way)
 {
 	struct remote *remote = way->private;
 
-	link_put(remote->link);
+	smartio_link_put(remote->link);
 	kfree(remote);
 }
 
@@ -303,7 +302,7 @@ static const struct smartio_way_ops remote_way_ops = {
 	.release = remote_release,
 };
 
-/* ---- ways come and go, on link->ways_wq ---- */
+/* ---- ways come and go, on link->paths_wq ---- */
 
 /**
  * struct remote_news - what the lender said about its devices
@@ -328,7 +327,7 @@ static bool remote_current(struct smartio_link *link, u32 generation)
 {
 	u32 current_generation;
 
-	return link_is_up(link, &current_generation) &&
+	return smartio_link_is_up(link, &current_generation) &&
 	       current_generation == generation;
 }
 
@@ -348,39 +347,40 @@ static void remote_add(struct smartio_link *link,
 	sdev = &way->sdev;
 	strscpy(sdev->service, news->device.service);
 	spin_lock(&link->lock);
-	uuid_copy(&sdev->host, &link->peer);
-	strscpy(sdev->host_name, link->peer_name);
+	uuid_copy(&sdev->host, &link->peer.uuid);
+	strscpy(sdev->host_name, link->peer.name);
 	spin_unlock(&link->lock);
 	strscpy(sdev->pci_name, news->device.pci);
 	strscpy(sdev->link_name, link->name);
 	INIT_LIST_HEAD(&remote->entry);
-	link_get(link);
+	smartio_link_get(link);
 	remote->link = link;
 	remote->way = way;
 	remote->device = news->id;
-	remote->incarnation = READ_ONCE(link->peer_incarnation);
+	remote->incarnation = READ_ONCE(link->peer.incarnation);
 	remote->named = true;
 	way->private = remote;
+	way->owner = link->ops->owner;
 	way->ops = &remote_way_ops;
 	ret = smartio_way_init(way, link->dma);
 	if (ret)
 		goto fail;
-	mutex_lock(&link->ways_lock);
-	list_add_tail(&remote->entry, &link->ways);
+	mutex_lock(&link->paths_lock);
+	list_add_tail(&remote->entry, &link->paths);
 	if (remote_current(link, news->generation) &&
 	    le32_to_cpu(news->device.flags) & WIRE_OFFERED)
 		smartio_way_offered(way);
-	mutex_unlock(&link->ways_lock);
+	mutex_unlock(&link->paths_lock);
 	ret = smartio_way_add(way);
 	if (!ret)
 		return;
-	mutex_lock(&link->ways_lock);
+	mutex_lock(&link->paths_lock);
 	list_del(&remote->entry);
-	mutex_unlock(&link->ways_lock);
+	mutex_unlock(&link->paths_lock);
 	put_device(&way->sdev.dev);
 fail:
 	dev_err(link->dma, "%s: device %s of %s can't be shown: %d\n",
-		link->name, news->device.pci, link->peer_name, ret);
+		link->name, news->device.pci, link->peer.name, ret);
 }
 
 static void remote_named(struct smartio_link *link,
@@ -390,12 +390,12 @@ static void remote_named(struct smartio_link *link,
 	struct remote *remote;
 	unsigned int count = 0;
 
-	mutex_lock(&link->ways_lock);
+	mutex_lock(&link->paths_lock);
 	if (!remote_current(link, news->generation)) {
-		mutex_unlock(&link->ways_lock);
+		mutex_unlock(&link->paths_lock);
 		return;
 	}
-	list_for_each_entry(remote, &link->ways, entry) {
+	list_for_each_entry(remote, &link->paths, entry) {
 		struct smartio_device *sdev = &remote->way->sdev;
 
 		count++;
@@ -404,32 +404,32 @@ static void remote_named(struct smartio_link *link,
 		if (strcmp(sdev->service, news->device.service)) {
 			/* lent as something else now; two have no room */
 			list_del(&remote->entry);
-			mutex_unlock(&link->ways_lock);
+			mutex_unlock(&link->paths_lock);
 			smartio_way_remove(remote->way);
 			remote_add(link, news);
 			return;
 		}
 		WRITE_ONCE(remote->device, news->id);
-		remote->incarnation = READ_ONCE(link->peer_incarnation);
+		remote->incarnation = READ_ONCE(link->peer.incarnation);
 		remote->named = true;
 		if (smartio_way_behind(remote->way))
-			link_restart(link, "the other side sends more than a driver takes");
+			link->ops->restart(link, "the other side sends more than a driver takes");
 		else if (offered)
 			smartio_way_offered(remote->way);
 		else
 			WRITE_ONCE(remote->way->offered, false);
-		mutex_unlock(&link->ways_lock);
+		mutex_unlock(&link->paths_lock);
 		return;
 	}
-	mutex_unlock(&link->ways_lock);
-	if (count < REMOTE_WAYS_MAX) {
+	mutex_unlock(&link->paths_lock);
+	if (count < REMOTE_PATHS_MAX) {
 		remote_add(link, news);
 		return;
 	}
-	atomic64_inc(&link->counters.refused);
+	atomic64_inc(&link->refused);
 	dev_warn_ratelimited(link->dma,
 			     "%s: %s says that it lends more than %u devices: %s is left out\n",
-			     link->name, link->peer_name, REMOTE_WAYS_MAX,
+			     link->name, link->peer.name, REMOTE_PATHS_MAX,
 			     news->device.pci);
 }
 
@@ -446,7 +446,7 @@ static bool remote_goes(const struct remote *remote,
 		 * waits for it goes on waiting.
 		 */
 		return !remote->named &&
-		       remote->incarnation == remote->link->peer_incarnation;
+		       remote->incarnation == remote->link->peer.incarnation;
 	default:
 		return true;
 	}
@@ -459,12 +459,12 @@ static void remote_gone(struct smartio_link *link,
 	struct remote *remote, *next;
 	LIST_HEAD(gone);
 
-	mutex_lock(&link->ways_lock);
+	mutex_lock(&link->paths_lock);
 	if (!news->generation || remote_current(link, news->generation))
-		list_for_each_entry_safe(remote, next, &link->ways, entry)
+		list_for_each_entry_safe(remote, next, &link->paths, entry)
 			if (remote_goes(remote, news))
 				list_move_tail(&remote->entry, &gone);
-	mutex_unlock(&link->ways_lock);
+	mutex_unlock(&link->paths_lock);
 	list_for_each_entry_safe(remote, next, &gone, entry) {
 		list_del_init(&remote->entry);
 		smartio_way_remove(remote->way);
@@ -480,18 +480,18 @@ static void remote_news_work(struct work_struct *work)
 	else
 		remote_gone(news->link, news);
 	atomic_dec(&news->link->news);
-	link_put(news->link);
+	smartio_link_put(news->link);
 	kfree(news);
 }
 
-static void remote_tell(struct smartio_link *link, u32 generation, u16 type,
+static void remote_queue(struct smartio_link *link, u32 generation, u16 type,
 			u32 id, const struct wire_device *device)
 {
 	struct remote_news *news = kzalloc(sizeof(*news),
 					   GFP_NOIO | __GFP_NOFAIL);
 
 	INIT_WORK(&news->work, remote_news_work);
-	link_get(link);
+	smartio_link_get(link);
 	atomic_inc(&link->news);
 	news->link = link;
 	news->generation = generation;
@@ -499,104 +499,70 @@ static void remote_tell(struct smartio_link *link, u32 generation, u16 type,
 	news->id = id;
 	if (device)
 		news->device = *device;
-	queue_work(link->ways_wq, &news->work);
+	queue_work(link->paths_wq, &news->work);
 }
 
-/**
- * remote_ways_lost() - the link is down
- * @link: the link; its windows are shut
- *
- * Context: process.
- */
-void remote_ways_lost(struct smartio_link *link)
+/* The link is down. */
+void remote_paths_lost(struct smartio_link *link)
 {
 	struct remote *remote;
 
-	mutex_lock(&link->ways_lock);
-	list_for_each_entry(remote, &link->ways, entry) {
+	mutex_lock(&link->paths_lock);
+	list_for_each_entry(remote, &link->paths, entry) {
 		remote->named = false;
 		smartio_way_lost(remote->way, 0, false);
 	}
-	mutex_unlock(&link->ways_lock);
+	mutex_unlock(&link->paths_lock);
 }
 
-/**
- * remote_ways_write() - whether a driver may not have stopped yet
- * @link: the link
- * @forget: don't ask again
- *
- * It has not said, since the link was lost, that it writes to nothing of the
- * session any more that it had.
- *
- * Context: process.
- * Return: true if there is one.
+/*
+ * Whether a driver may not have stopped yet. It has not said, since the link
+ * was lost, that it writes to nothing of the session any more that it had.
  */
-bool remote_ways_write(struct smartio_link *link, bool forget)
+bool remote_paths_write(struct smartio_link *link, bool forget)
 {
 	struct remote *remote;
 	bool writes = false;
 
-	mutex_lock(&link->ways_lock);
-	list_for_each_entry(remote, &link->ways, entry)
+	mutex_lock(&link->paths_lock);
+	list_for_each_entry(remote, &link->paths, entry)
 		writes |= smartio_way_writes(remote->way, forget);
-	mutex_unlock(&link->ways_lock);
+	mutex_unlock(&link->paths_lock);
 	return writes;
 }
 
-/**
- * remote_ways_forget() - another host is on the link now
- * @link: the link
- *
- * Context: process.
- */
-void remote_ways_forget(struct smartio_link *link)
+/* A host introduces itself on a link. */
+void remote_paths_host(struct smartio_link *link, const uuid_t *host)
 {
-	remote_tell(link, 0, WIRE_PAD, 0, NULL);
+	if (link->host_known && !uuid_equal(&link->host, host))
+		remote_queue(link, 0, WIRE_PAD, 0, NULL);
+	link->host_known = true;
+	uuid_copy(&link->host, host);
 }
 
-/**
- * remote_ways_remove() - the link goes
- * @link: is down, for good
- *
- * Context: process, may sleep.
- */
-void remote_ways_remove(struct smartio_link *link)
+/* A link is being set up. */
+int remote_paths_init(struct smartio_link *link)
 {
-	remote_ways_forget(link);
-	flush_workqueue(link->ways_wq);
+	INIT_LIST_HEAD(&link->paths);
+	mutex_init(&link->paths_lock);
+	link->paths_wq = alloc_ordered_workqueue("smartio-%s-paths",
+						 WQ_MEM_RECLAIM, link->name);
+	return link->paths_wq ? 0 : -ENOMEM;
 }
 
-static void remote_apertures(struct smartio_link *link,
-			     const struct wire_aperture *apertures)
+/* A link goes. Its paths are removed when this returns. */
+void remote_paths_exit(struct smartio_link *link)
 {
-	u64 sizes[LINK_WINDOWS_MAX];
-	unsigned int i;
-
-	for (i = 0; i < link->windows; i++)
-		sizes[i] = link->window_size[i];
-	if (!wire_apertures_ok(apertures, link->windows, sizes)) {
-		atomic64_inc(&link->counters.refused);
+	if (!link->paths_wq)
 		return;
-	}
-	spin_lock(&link->lock);
-	for (i = 0; i < WIRE_APERTURES; i++) {
-		link->peer_own[i].mw = le32_to_cpu(apertures[i].mw);
-		link->peer_own[i].base = le64_to_cpu(apertures[i].base);
-		link->peer_own[i].size = le64_to_cpu(apertures[i].size);
-	}
-	spin_unlock(&link->lock);
+	remote_queue(link, 0, WIRE_PAD, 0, NULL);
+	destroy_workqueue(link->paths_wq);
 }
 
-/**
- * remote_receive() - a message that is no request and no reply
- * @link: the link
- * @message: its header, checked
- * @payload: checked
- *
- * Context: process; must not wait for anybody.
- */
-void remote_receive(struct smartio_link *link,
-		    const struct wire_message *message, const void *payload)
+/* A message that is no request and no reply. Must not wait for anybody. */
+void remote_paths_message(struct smartio_link *link,
+			  const struct wire_message *message,
+			  const void *payload)
 {
 	struct remote *remote;
 
@@ -605,30 +571,27 @@ void remote_receive(struct smartio_link *link,
 	case WIRE_DEVICE_GONE:
 	case WIRE_DEVICE_END:
 		if (atomic_read(&link->news) >= REMOTE_NEWS_MAX) {
-			link_restart(link, "the other side has too much to say about its devices");
+			link->ops->restart(link, "the other side has too much to say about its devices");
 			return;
 		}
-		remote_tell(link, READ_ONCE(link->generation), message->type,
-			    message->device, payload);
-		return;
-	case WIRE_APERTURE:
-		remote_apertures(link, payload);
+		remote_queue(link, READ_ONCE(link->generation), message->type,
+			     message->object, payload);
 		return;
 	}
-	mutex_lock(&link->ways_lock);
-	list_for_each_entry(remote, &link->ways, entry) {
+	mutex_lock(&link->paths_lock);
+	list_for_each_entry(remote, &link->paths, entry) {
 		/* the numbers of before the link came up are not those of now */
-		if (!remote->named || remote->device != message->device)
+		if (!remote->named || remote->device != message->object)
 			continue;
 		if (smartio_way_behind(remote->way))
-			link_restart(link, "the other side sends more than a driver takes");
+			link->ops->restart(link, "the other side sends more than a driver takes");
 		else if (message->type == WIRE_NOTIFY)
-			smartio_way_notify(remote->way, message->session,
+			smartio_way_notify(remote->way, message->context,
 					   payload, message->length);
-		else if (message->type == WIRE_ENDED && message->session)
-			smartio_way_lost(remote->way, message->session,
+		else if (message->type == WIRE_ENDED && message->context)
+			smartio_way_lost(remote->way, message->context,
 					 message->status);
 		break;
 	}
-	mutex_unlock(&link->ways_lock);
+	mutex_unlock(&link->paths_lock);
 }

@@ -7,37 +7,39 @@
 #include <linux/irq.h>
 #include <linux/module.h>
 #include <linux/msi.h>
-#include <linux/slab.h>
 
-#include "link.h"
+#include "export.h"
+#include "hosts.h"
+#include "links.h"
+#include "remote.h"
 
 static void remote_session_acquire(struct lend_session *session)
 {
-	link_get(session->link);
+	smartio_link_get(session->peer);
 }
 
 static void remote_session_release(struct lend_session *session)
 {
-	link_put(session->link);
+	smartio_link_put(session->peer);
 }
 
 static int remote_session_send(struct lend_session *session,
-			       enum wire_type type, int status,
+			       u16 type, int status,
 			       const void *payload, size_t size)
 {
-	struct smartio_link *link = session->link;
+	struct smartio_link *link = session->peer;
 	struct wire_message message = {
 		.type = type,
-		.device = session->s.lent->id,
-		.session = session->s.id,
+		.object = session->s.lent->id,
+		.context = session->s.id,
 		.status = status,
 		.length = size,
 	};
 	u32 generation;
 
-	if (!link_is_up(link, &generation))
+	if (!smartio_link_is_up(link, &generation))
 		return -ENOLINK;
-	return link_send(link, generation, &message, payload);
+	return link->ops->send(link, generation, &message, payload);
 }
 
 static int remote_session_notify(struct lend_session *session,
@@ -61,18 +63,10 @@ static void remote_session_ended(struct lend_session *session)
 static int remote_session_dma(struct lend_session *session, u64 addr,
 			      size_t size, u64 *device_addr)
 {
-	struct smartio_link *link = session->link;
-	unsigned int mw;
-	dma_addr_t dma;
-	u64 offset;
-	int ret;
+	struct smartio_link *link = session->peer;
 
-	ret = link_window_reach(link, addr, size, &mw, &offset);
-	if (!ret)
-		ret = link_map_device(link, session->s.lent, mw, &dma);
-	if (!ret)
-		*device_addr = dma + offset;
-	return ret;
+	return link->ops->map(link, &session->s.lent->pdev->dev, addr, size,
+			      device_addr);
 }
 
 /*
@@ -84,13 +78,11 @@ static int remote_session_irq(struct lend_session *session, u64 addr, u32 data,
 {
 	struct smartio_lent *lent = session->s.lent;
 	struct msi_msg message = { .data = data };
+	struct smartio_link *link = session->peer;
 	u64 target;
 	int ret, irq;
 
-	if (addr < LINK_MSI_BASE || addr >= LINK_MSI_BASE + LINK_MSI_SIZE ||
-	    addr % 4)
-		return -EINVAL;
-	ret = remote_session_dma(session, addr, 4, &target);
+	ret = link->ops->map_irq(link, &lent->pdev->dev, addr, &target);
 	if (ret)
 		return ret;
 	ret = lend_vector_take(lent);
@@ -125,10 +117,10 @@ static int remote_session_segment_alloc(struct lend_session *session,
 					struct lend_segment *segment)
 {
 	struct device *dev = &session->s.lent->pdev->dev;
-	struct smartio_link *link = session->link;
+	struct smartio_link *link = session->peer;
 	struct page *page;
 
-	page = link_pages_alloc(link, segment->size, &segment->dma);
+	page = link->ops->pages_alloc(link, segment->size, &segment->dma);
 	if (!page)
 		return -ENOMEM;
 	/* Mapped for the NTB already: CPUs have no part in it. */
@@ -136,7 +128,8 @@ static int remote_session_segment_alloc(struct lend_session *session,
 						  DMA_BIDIRECTIONAL,
 						  DMA_ATTR_SKIP_CPU_SYNC);
 	if (dma_mapping_error(dev, segment->device_addr)) {
-		link_pages_free(link, segment->size, page, segment->dma);
+		link->ops->pages_free(link, segment->size, page, segment->dma,
+				      NULL);
 		return -EIO;
 	}
 	segment->cpu = page_address(page);
@@ -155,74 +148,64 @@ static bool remote_session_unaware(const struct lend_session *session)
 	       READ_ONCE(session->why) == LEND_END_LENDER;
 }
 
+/* Fills @holder in, and returns it, if the borrower may go on to write. */
+static const struct smartio_holder *
+remote_session_holder(const struct lend_session *session,
+		      struct smartio_holder *holder)
+{
+	holder->owner = session->s.lent->id;
+	holder->key = session->s.id;
+	return remote_session_unaware(session) ? holder : NULL;
+}
+
 static void remote_session_segment_free(struct lend_session *session,
 					struct lend_segment *segment)
 {
+	struct smartio_link *link = session->peer;
+	struct smartio_holder holder;
+
 	dma_unmap_page_attrs(&session->s.lent->pdev->dev, segment->device_addr,
 			     segment->size, DMA_BIDIRECTIONAL,
 			     DMA_ATTR_SKIP_CPU_SYNC);
-	if (remote_session_unaware(session))
-		link_park_pages(session->link, session, segment->size,
-				segment->private, segment->dma);
-	else
-		link_pages_free(session->link, segment->size, segment->private,
-				segment->dma);
+	link->ops->pages_free(link, segment->size, segment->private,
+			      segment->dma,
+			      remote_session_holder(session, &holder));
 }
 
-static u64 remote_bar_size(struct pci_dev *pdev, unsigned int bar)
+static void remote_session_registers(const struct lend_session *session,
+				     const struct lend_bar *bar,
+				     struct smartio_registers *registers)
 {
-	return PAGE_ALIGN(pci_resource_len(pdev, bar));
+	struct pci_dev *pdev = session->s.lent->pdev;
+
+	registers->phys = pci_resource_start(pdev, bar->bar);
+	registers->bus = pci_bus_address(pdev, bar->bar);
+	registers->length = PAGE_ALIGN(pci_resource_len(pdev, bar->bar));
+	registers->offset = bar->offset;
+	registers->size = bar->size;
+	registers->name = pci_name(pdev);
 }
 
-/*
- * With an IOMMU exactly these pages become reachable. Without one a window
- * has to lead to the whole of the BAR, as long as a session maps part of it.
- */
 static int remote_session_bar_map(struct lend_session *session,
 				  struct lend_bar *bar)
 {
-	struct pci_dev *pdev = session->s.lent->pdev;
-	struct smartio_link *link = session->link;
-	dma_addr_t dma;
-	int ret;
+	struct smartio_link *link = session->peer;
+	struct smartio_registers registers;
 
-	if (link->iommu) {
-		dma = dma_map_resource(link->dma,
-				       pci_resource_start(pdev, bar->bar) +
-				       bar->offset, bar->size,
-				       DMA_BIDIRECTIONAL, 0);
-		if (dma_mapping_error(link->dma, dma))
-			return -EIO;
-		bar->peer_addr = dma;
-		return 0;
-	}
-	ret = link_window_need(link, pci_bus_address(pdev, bar->bar),
-			       remote_bar_size(pdev, bar->bar), pci_name(pdev));
-	if (!ret)
-		bar->peer_addr = pci_bus_address(pdev, bar->bar) + bar->offset;
-	return ret;
+	remote_session_registers(session, bar, &registers);
+	return link->ops->expose(link, &registers, &bar->peer_addr);
 }
 
 static void remote_session_bar_unmap(struct lend_session *session,
 				     struct lend_bar *bar)
 {
-	struct pci_dev *pdev = session->s.lent->pdev;
-	u64 base = pci_bus_address(pdev, bar->bar);
-	u64 size = remote_bar_size(pdev, bar->bar);
-	struct smartio_link *link = session->link;
-	bool unaware = remote_session_unaware(session);
+	struct smartio_link *link = session->peer;
+	struct smartio_registers registers;
+	struct smartio_holder holder;
 
-	if (!link->iommu && unaware) {
-		link_park_window(link, session, base, size);
-	} else if (!link->iommu) {
-		link_window_done(link, base, size);
-	} else if (unaware) {
-		link_park_resource(link, session, bar->peer_addr, bar->size);
-	} else {
-		dma_unmap_resource(link->dma, bar->peer_addr, bar->size,
-				   DMA_BIDIRECTIONAL, 0);
-		link_unmapped(link);
-	}
+	remote_session_registers(session, bar, &registers);
+	link->ops->conceal(link, &registers, bar->peer_addr,
+			   remote_session_holder(session, &holder));
 }
 
 static const struct lend_session_ops remote_session_ops = {
@@ -241,16 +224,10 @@ static const struct lend_session_ops remote_session_ops = {
 
 static bool remote_session_of(struct lend_session *session, void *link)
 {
-	return session->link == link;
+	return session->peer == link;
 }
 
-/**
- * remote_sessions_end() - the link is down
- * @link: the link
- *
- * All sessions over it are over when this returns.
- * Context: process, may sleep.
- */
+/* The link is down. All sessions over it are over when this returns. */
 void remote_sessions_end(struct smartio_link *link)
 {
 	lend_end_matching(remote_session_of, link, LEND_END_LINK);
@@ -262,34 +239,31 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 			       u32 device, struct wire_opened *opened)
 {
 	struct smartio_lent *lent = lend_find(device);
-	char name[SMARTIO_NAME_LEN];
 	struct lend_session *session;
+	struct smartio_holder holder;
+	struct smartio_identity peer;
 	u32 current_generation;
-	dma_addr_t dma;
-	uuid_t host;
-	u64 base;
-	unsigned int mw;
+	u64 offset;
 	int ret;
 	struct lend_borrower who = {
 		.ops = &remote_session_ops,
-		.host = &host,
-		.name = name,
+		.host = &peer.uuid,
+		.name = peer.name,
 		.link_name = link->name,
-		.link = link,
+		.peer = link,
 	};
 
 	if (!lent)
 		return -ENODEV;
 	spin_lock(&link->lock);
-	uuid_copy(&host, &link->peer);
-	strscpy(name, link->peer_name);
-	mw = link->peer_own[0].mw;
-	base = link->peer_own[0].base;
+	peer = link->peer;
 	spin_unlock(&link->lock);
 	ret = lend_open(lent, &who, &session);
 	if (ret)
 		goto put_lent;
-	link_parked_reopened(link, lent->id);
+	holder.owner = lent->id;
+	holder.key = 0;
+	link->ops->stopped(link, &holder);
 	/*
 	 * If the link went down meanwhile, whoever ends its sessions may have
 	 * missed this one. Inside the session, so that a device that is taken
@@ -298,17 +272,18 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 	ret = lend_session_enter(session);
 	if (!ret) {
 		ret = -ENOLINK;
-		if (link_is_up(link, &current_generation) &&
+		if (smartio_link_is_up(link, &current_generation) &&
 		    current_generation == generation)
-			ret = link_map_device(link, lent, mw, &dma);
+			ret = link->ops->map_memory(link, &lent->pdev->dev,
+						    &offset);
 		lend_session_leave(session);
 	}
 	if (ret) {
 		lend_end(session, LEND_END_LINK);
 	} else {
 		opened->session = cpu_to_le64(session->s.id);
-		opened->dma_offset = cpu_to_le64(dma - base);
-		opened->fences = cpu_to_le32(smartio_host_fences(&host));
+		opened->dma_offset = cpu_to_le64(offset);
+		opened->fences = cpu_to_le32(smartio_host_fences(&peer.uuid));
 		opened->rsvd = 0;
 	}
 	lend_session_put(session);
@@ -324,16 +299,19 @@ put_lent:
 static int remote_session_close(struct smartio_link *link, u64 id)
 {
 	struct lend_session *session = lend_session_find(id);
+	struct smartio_holder holder = {};
 	int ret = 0;
 
-	if (session && session->link == link)
+	if (session && session->peer == link)
 		lend_end(session, LEND_END_CLOSED);
 	else if (session)
 		ret = -EACCES;
 	if (session)
 		lend_session_put(session);
-	if (!ret && id)
-		link_parked_stopped(link, id);
+	if (!ret && id) {
+		holder.key = id;
+		link->ops->stopped(link, &holder);
+	}
 	return ret;
 }
 
@@ -346,7 +324,7 @@ static int remote_session_revoke(struct smartio_link *link, u64 id)
 	if (!session)
 		return 0;
 	spin_lock(&link->lock);
-	same = uuid_equal(&session->s.host, &link->peer);
+	same = uuid_equal(&session->s.host, &link->peer.uuid);
 	spin_unlock(&link->lock);
 	if (same)
 		lend_end(session, LEND_END_LENDER);
@@ -418,49 +396,36 @@ static int remote_session_inside(struct lend_session *session,
 	}
 }
 
-/**
- * remote_session_request() - the other side asks for something
- * @link: the link
- * @generation: in which it asked
- * @message: the header, checked
- * @payload: checked
- * @reply: zeroed; at least a page
- * @reply_size: room for the reply of a WIRE_REQUEST; then its size
- *
- * Context: process, may sleep; many at once.
- * Return: the reply's status.
- */
-int remote_session_request(struct smartio_link *link, u32 generation,
-			   const struct wire_message *message,
-			   const void *payload, void *reply,
-			   size_t *reply_size)
+/* A session begins or ends. */
+static int remote_session_asked(struct smartio_link *link, u32 generation,
+				const struct wire_message *message,
+				const void *payload, void *reply,
+				size_t *reply_size)
 {
-	struct lend_session *session;
-	int ret = -ENOLINK;
-
+	*reply_size = 0;
 	switch (message->type) {
 	case WIRE_OPEN_SESSION:
 		*reply_size = sizeof(struct wire_opened);
-		return remote_session_open(link, generation, message->device,
+		return remote_session_open(link, generation, message->object,
 					   reply);
 	case WIRE_CLOSE_SESSION:
-		*reply_size = 0;
-		return remote_session_close(link, message->session);
-	case WIRE_REVOKE:
-		*reply_size = 0;
-		return remote_session_revoke(link, message->session);
-	case WIRE_FENCE:
-		*reply_size = 0;
-		return fence_asked(link, generation, payload,
-				   message->timeout_ms);
-	case WIRE_HOSTS:
-		*reply_size = smartio_hosts_fill(reply, *reply_size);
-		return 0;
+		return remote_session_close(link, message->context);
+	default:
+		return remote_session_revoke(link, message->context);
 	}
-	session = lend_session_find(message->session);
+}
+
+static int remote_session_request(struct smartio_link *link, u32 generation,
+				  const struct wire_message *message,
+				  const void *payload, void *reply,
+				  size_t *reply_size)
+{
+	struct lend_session *session = lend_session_find(message->context);
+	int ret = -ENOLINK;
+
 	if (!session)
 		return ret;
-	if (session->link == link)
+	if (session->peer == link)
 		ret = lend_session_enter(session);
 	if (!ret) {
 		ret = remote_session_inside(session, message, payload, reply,
@@ -473,31 +438,23 @@ int remote_session_request(struct smartio_link *link, u32 generation,
 
 /* ---- what this host lends, told to the other side ---- */
 
-/**
- * remote_announce() - name a device
- * @link: the link
- * @lent: the device
- * @offered: whether it may be opened now
- *
- * Context: process, may sleep.
- */
-void remote_announce(struct smartio_link *link, struct smartio_lent *lent,
-		     bool offered)
+static void remote_announce(struct smartio_link *link,
+			    struct smartio_lent *lent, bool offered)
 {
 	struct wire_device device = {
 		.flags = cpu_to_le32(offered ? WIRE_OFFERED : 0),
 	};
 	struct wire_message message = {
 		.type = WIRE_DEVICE,
-		.device = lent->id,
+		.object = lent->id,
 		.length = sizeof(device),
 	};
 	u32 generation;
 
 	strscpy(device.service, lent->service);
 	strscpy(device.pci, pci_name(lent->pdev));
-	if (link_is_up(link, &generation))
-		link_send(link, generation, &message, &device);
+	if (smartio_link_is_up(link, &generation))
+		link->ops->send(link, generation, &message, &device);
 }
 
 static void remote_announce_gone(struct smartio_link *link,
@@ -505,12 +462,12 @@ static void remote_announce_gone(struct smartio_link *link,
 {
 	struct wire_message message = {
 		.type = WIRE_DEVICE_GONE,
-		.device = lent->id,
+		.object = lent->id,
 	};
 	u32 generation;
 
-	if (link_is_up(link, &generation))
-		link_send(link, generation, &message, NULL);
+	if (smartio_link_is_up(link, &generation))
+		link->ops->send(link, generation, &message, NULL);
 }
 
 static bool remote_lent_gone(struct smartio_lent *lent, bool *offered)
@@ -524,12 +481,7 @@ static bool remote_lent_gone(struct smartio_lent *lent, bool *offered)
 	return gone;
 }
 
-/**
- * remote_announce_all() - the link has come up
- * @link: the link
- *
- * Context: process, may sleep.
- */
+/* The link has come up. */
 void remote_announce_all(struct smartio_link *link)
 {
 	struct wire_message message = { .type = WIRE_DEVICE_END };
@@ -549,8 +501,8 @@ void remote_announce_all(struct smartio_link *link)
 		}
 		lend_put(lent);
 	}
-	if (link_is_up(link, &generation))
-		link_send(link, generation, &message, NULL);
+	if (smartio_link_is_up(link, &generation))
+		link->ops->send(link, generation, &message, NULL);
 }
 
 struct remote_announcement {
@@ -565,102 +517,57 @@ static void remote_announce_one(struct smartio_link *link, void *arg)
 	remote_announce(link, a->lent, a->offered);
 }
 
-/**
- * smartio_links_announce() - tell all linked hosts of a device
- * @lent: the device
- * @offered: whether it may be opened now
- *
- * Context: process, may sleep.
- */
-void smartio_links_announce(struct smartio_lent *lent, bool offered)
+static void remote_announce_everywhere(struct smartio_lent *lent, bool offered)
 {
 	struct remote_announcement a = { .lent = lent, .offered = offered };
 
-	link_for_each(remote_announce_one, &a);
+	links_for_each(remote_announce_one, &a);
 }
 
-static void remote_unlend_one(struct smartio_link *link, void *arg)
+static int remote_added(struct smartio_lent *lent)
+{
+	remote_announce_everywhere(lent, true);
+	return 0;
+}
+
+static void remote_suspended(struct smartio_lent *lent)
+{
+	remote_announce_everywhere(lent, false);
+}
+
+static void remote_resumed(struct smartio_lent *lent)
+{
+	remote_announce_everywhere(lent, true);
+}
+
+static void remote_removed_one(struct smartio_link *link, void *arg)
 {
 	struct smartio_lent *lent = arg;
 
 	remote_announce_gone(link, lent);
-	link_unmap_device(link, lent);
+	link->ops->unmap(link, &lent->pdev->dev);
 }
 
-/**
- * smartio_links_unlend() - a device is taken back
- * @lent: the device, without sessions, and out of the list
- *
- * Context: process, may sleep.
- */
-void smartio_links_unlend(struct smartio_lent *lent)
+static void remote_removed(struct smartio_lent *lent)
 {
-	link_for_each(remote_unlend_one, lent);
+	links_for_each(remote_removed_one, lent);
 }
 
-/* ---- which links lead where ---- */
-
-struct remote_links {
-	const uuid_t *host;
-	char *buf;
-	ssize_t len;
+static struct lend_listener remote_listener = {
+	.added = remote_added,
+	.suspended = remote_suspended,
+	.resumed = remote_resumed,
+	.removed = remote_removed,
 };
 
-static void remote_links_one(struct smartio_link *link, void *arg)
+void __init remote_sessions_init(void)
 {
-	struct remote_links *links = arg;
-	bool match;
-
-	spin_lock(&link->lock);
-	match = link->known && uuid_equal(&link->peer, links->host);
-	spin_unlock(&link->lock);
-	if (match)
-		links->len += sysfs_emit_at(links->buf, links->len, "%s\n",
-					    link->name);
-}
-
-/**
- * smartio_links_of() - which links lead to a host
- * @host: the host
- * @buf: a page, of sysfs
- *
- * Context: process, may sleep.
- * Return: bytes written.
- */
-ssize_t smartio_links_of(const uuid_t *host, char *buf)
-{
-	struct remote_links links = { .host = host, .buf = buf };
-
-	link_for_each(remote_links_one, &links);
-	return links.len;
-}
-
-struct remote_leads {
-	const uuid_t *host;
-	bool up;
-};
-
-static void remote_leads_one(struct smartio_link *link, void *arg)
-{
-	struct remote_leads *leads = arg;
-
-	spin_lock(&link->lock);
-	leads->up |= link->state == LINK_UP &&
-		     uuid_equal(&link->peer, leads->host);
-	spin_unlock(&link->lock);
-}
-
-/**
- * smartio_linked() - whether a link to a host is up
- * @host: the host
- *
- * Context: process, may sleep.
- * Return: true or false.
- */
-bool smartio_linked(const uuid_t *host)
-{
-	struct remote_leads leads = { .host = host };
-
-	link_for_each(remote_leads_one, &leads);
-	return leads.up;
+	lend_listener_add(&remote_listener);
+	rpc_register(WIRE_OPEN_SESSION, remote_session_asked);
+	rpc_register(WIRE_CLOSE_SESSION, remote_session_asked);
+	rpc_register(WIRE_REVOKE, remote_session_asked);
+	rpc_register(WIRE_REQUEST, remote_session_request);
+	rpc_register(WIRE_SEGMENT_ALLOC, remote_session_request);
+	rpc_register(WIRE_SEGMENT_FREE, remote_session_request);
+	rpc_register(WIRE_MAP_BAR, remote_session_request);
 }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The payloads of the core's messages. All little endian, all fields aligned,
+ * all written by the other host: messages_check.c says what is acceptable.
+ * In wire_message, @object is the number of a device that the lender lends,
+ * @context a session. User space compiles both for tests.
+ */
+#ifndef _SMARTIO_MESSAGES_H
+#define _SMARTIO_MESSAGES_H
+
+#include <linux/smartio_message.h>
+
+#define WIRE_HOST_LEN	64
+#define WIRE_SERVICE_LEN 16
+#define WIRE_PCI_LEN	32
+
+#define WIRE_OFFERED	1
+
+struct wire_device {
+	char service[WIRE_SERVICE_LEN];
+	char pci[WIRE_PCI_LEN];
+	__le32 flags;
+	__le32 rsvd;
+};
+
+/* The answer to WIRE_OPEN_SESSION; @fences: how often its host was fenced. */
+struct wire_opened {
+	__le64 session;
+	__le64 dma_offset;
+	__le32 fences;
+	__le32 rsvd;
+};
+
+struct wire_range {
+	__le32 bar;
+	__le32 handle;
+	__le64 offset;
+	__le64 size;
+};
+
+struct wire_segment {
+	__le64 peer_addr;
+	__le64 device_addr;
+	__le32 handle;
+	__le32 rsvd;
+};
+
+/**
+ * struct wire_fence - a host to be fenced by the receiver, or let in again
+ * @fenced: 1 or 0
+ * @host: its name, or its UUID as text; NUL-terminated
+ */
+struct wire_fence {
+	__le32 fenced;
+	__le32 rsvd;
+	char host[WIRE_HOST_LEN];
+};
+
+#define WIRE_HOST_FENCED	1	/* the receiver refuses it */
+#define WIRE_HOST_LINKED	2	/* a link to it is up, or it is the receiver */
+
+struct wire_host {
+	__u8 uuid[16];
+	__le32 flags;
+	__le32 rsvd;
+	char name[WIRE_HOST_LEN];
+};
+
+bool messages_payload_ok(const struct wire_message *message,
+			 const void *payload);
+
+#endif /* _SMARTIO_MESSAGES_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What joins consumer and provider: on this host, and over links. */
+#ifndef _SMARTIO_REMOTE_H
+#define _SMARTIO_REMOTE_H
+
+#include <linux/smartio_transport.h>
+
+/* ---- local.c: both ends on this host ---- */
+
+void local_init(void);
+void local_exit(void);
+
+/* ---- remote_path.c: this host as a borrower ---- */
+
+int remote_paths_init(struct smartio_link *link);
+void remote_paths_exit(struct smartio_link *link);
+void remote_paths_host(struct smartio_link *link, const uuid_t *host);
+void remote_paths_lost(struct smartio_link *link);
+bool remote_paths_write(struct smartio_link *link, bool forget);
+void remote_paths_message(struct smartio_link *link,
+			  const struct wire_message *message,
+			  const void *payload);
+
+/* ---- remote_session.c: this host as a lender ---- */
+
+void remote_sessions_end(struct smartio_link *link);
+void remote_announce_all(struct smartio_link *link);
+void remote_sessions_init(void);
+
+#endif /* _SMARTIO_REMOTE_H */

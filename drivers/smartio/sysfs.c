@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What people and tools see of hosts, lent devices and paths. smartioctl reads
+ * these: names and formats stay as they are.
+ */
+#include <linux/sysfs.h>
+
+#include "export.h"
+#include "hosts.h"
+#include "links.h"
+#include "path.h"
+#include "sysfs.h"
+
+/* ---- /sys/class/smartio_host ---- */
+
+static ssize_t name_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+	ssize_t len;
+
+	spin_lock(&smartio_hosts_lock);
+	len = sysfs_emit(buf, "%s\n", host->name);
+	spin_unlock(&smartio_hosts_lock);
+	return len;
+}
+static DEVICE_ATTR_RO(name);
+
+static ssize_t self_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%d\n", uuid_equal(&host->uuid, &smartio_self.uuid));
+}
+static DEVICE_ATTR_RO(self);
+
+static ssize_t fenced_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%d\n", READ_ONCE(host->fenced));
+}
+static DEVICE_ATTR_RO(fenced);
+
+static ssize_t links_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+
+	return links_names(&host->uuid, buf);
+}
+static DEVICE_ATTR_RO(links);
+
+/* At that host: what it does to a third one, and whom it knows. */
+static ssize_t fence_at_store(struct device *dev, const char *buf, size_t count,
+			      bool fenced)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+	int ret = fence_at(&host->uuid, buf, fenced);
+
+	return ret ? ret : count;
+}
+
+static ssize_t host_fence_store(struct device *dev,
+				struct device_attribute *attr, const char *buf,
+				size_t count)
+{
+	return fence_at_store(dev, buf, count, true);
+}
+
+static struct device_attribute dev_attr_fence =
+	__ATTR(fence, 0200, NULL, host_fence_store);
+
+static ssize_t host_unfence_store(struct device *dev,
+				  struct device_attribute *attr,
+				  const char *buf, size_t count)
+{
+	return fence_at_store(dev, buf, count, false);
+}
+
+static struct device_attribute dev_attr_unfence =
+	__ATTR(unfence, 0200, NULL, host_unfence_store);
+
+static ssize_t hosts_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	struct smartio_host *host = dev_get_drvdata(dev);
+
+	return fence_hosts_show(&host->uuid, buf);
+}
+static DEVICE_ATTR_ADMIN_RO(hosts);
+
+static struct attribute *smartio_host_attrs[] = {
+	&dev_attr_name.attr,
+	&dev_attr_self.attr,
+	&dev_attr_fenced.attr,
+	&dev_attr_links.attr,
+	&dev_attr_fence.attr,
+	&dev_attr_unfence.attr,
+	&dev_attr_hosts.attr,
+	NULL,
+};
+
+static const struct attribute_group smartio_host_group = {
+	.attrs = smartio_host_attrs,
+};
+
+const struct attribute_group *smartio_host_groups[] = {
+	&smartio_host_group,
+	NULL,
+};
+
+static ssize_t fence_store(const struct class *class,
+			   const struct class_attribute *attr, const char *buf,
+			   size_t count)
+{
+	int ret = fence_here(buf, true);
+
+	return ret ? ret : count;
+}
+static CLASS_ATTR_WO(fence);
+
+static ssize_t unfence_store(const struct class *class,
+			     const struct class_attribute *attr,
+			     const char *buf, size_t count)
+{
+	int ret = fence_here(buf, false);
+
+	return ret ? ret : count;
+}
+static CLASS_ATTR_WO(unfence);
+
+static ssize_t rejoin_store(const struct class *class,
+			    const struct class_attribute *attr,
+			    const char *buf, size_t count)
+{
+	bool wanted;
+	int ret = kstrtobool(buf, &wanted);
+
+	if (!ret)
+		ret = wanted ? fence_rejoin() : -EINVAL;
+	return ret ? ret : count;
+}
+static CLASS_ATTR_WO(rejoin);
+
+static struct attribute *smartio_host_class_attrs[] = {
+	&class_attr_fence.attr,
+	&class_attr_unfence.attr,
+	&class_attr_rejoin.attr,
+	NULL,
+};
+
+static const struct attribute_group smartio_host_class_group = {
+	.attrs = smartio_host_class_attrs,
+};
+
+const struct attribute_group *smartio_host_class_groups[] = {
+	&smartio_host_class_group,
+	NULL,
+};
+
+
+/* ---- /sys/bus/smartio/devices/WAY ---- */
+
+static ssize_t service_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->service);
+}
+static DEVICE_ATTR_RO(service);
+
+static ssize_t host_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	return sysfs_emit(buf, "%pUb\n", &to_smartio_device(dev)->host);
+}
+static DEVICE_ATTR_RO(host);
+
+static ssize_t host_name_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->host_name);
+}
+static DEVICE_ATTR_RO(host_name);
+
+static ssize_t pci_show(struct device *dev, struct device_attribute *attr,
+			char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->pci_name);
+}
+static DEVICE_ATTR_RO(pci);
+
+static ssize_t link_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->link_name);
+}
+static DEVICE_ATTR_RO(link);
+
+static ssize_t state_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	struct smartio_way *way = to_way(to_smartio_device(dev));
+	const char *state;
+
+	if (smartio_way_session(way))
+		state = "open";
+	else if (READ_ONCE(way->offered))
+		state = "ready";
+	else
+		state = "lost";
+	return sysfs_emit(buf, "%s\n", state);
+}
+static DEVICE_ATTR_RO(state);
+
+static ssize_t session_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	struct smartio_way *way = to_way(to_smartio_device(dev));
+
+	return sysfs_emit(buf, "%#llx\n", smartio_way_session(way));
+}
+static DEVICE_ATTR_RO(session);
+
+static ssize_t modalias_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "smartio:%s\n", to_smartio_device(dev)->service);
+}
+static DEVICE_ATTR_RO(modalias);
+
+static struct attribute *smartio_way_attrs[] = {
+	&dev_attr_service.attr,
+	&dev_attr_host.attr,
+	&dev_attr_host_name.attr,
+	&dev_attr_pci.attr,
+	&dev_attr_link.attr,
+	&dev_attr_state.attr,
+	&dev_attr_session.attr,
+	&dev_attr_modalias.attr,
+	NULL,
+};
+
+static const struct attribute_group smartio_way_group = {
+	.attrs = smartio_way_attrs,
+};
+
+const struct attribute_group *smartio_way_groups[] = {
+	&smartio_way_group,
+	NULL,
+};
+
+/* ---- /sys/class/smartio_lent/PCI ---- */
+
+static ssize_t lent_service_show(struct device *dev,
+				 struct device_attribute *attr, char *buf)
+{
+	struct smartio_lent *lent = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%s\n", lent->service);
+}
+
+static struct device_attribute dev_attr_lent_service =
+	__ATTR(service, 0444, lent_service_show, NULL);
+
+static ssize_t borrowers_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	struct smartio_lent *lent = dev_get_drvdata(dev);
+	struct lend_session *session;
+	ssize_t len = 0;
+
+	mutex_lock(&lent->lock);
+	list_for_each_entry(session, &lent->sessions, entry)
+		len += sysfs_emit_at(buf, len,
+				     "session=%#llx host=%pUb name=%s link=%s\n",
+				     session->s.id, &session->s.host,
+				     session->s.host_name,
+				     session->s.link_name);
+	mutex_unlock(&lent->lock);
+	return len;
+}
+static DEVICE_ATTR_RO(borrowers);
+
+static ssize_t holdings_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	struct smartio_lent *lent = dev_get_drvdata(dev);
+	int len;
+
+	if (!lent->ops->show)
+		return 0;
+	len = lent->ops->show(lent->context, buf, PAGE_SIZE);
+	return clamp(len, 0, (int)PAGE_SIZE - 1);
+}
+static DEVICE_ATTR_RO(holdings);
+
+static struct attribute *smartio_lent_attrs[] = {
+	&dev_attr_lent_service.attr,
+	&dev_attr_borrowers.attr,
+	&dev_attr_holdings.attr,
+	NULL,
+};
+
+static const struct attribute_group smartio_lent_group = {
+	.attrs = smartio_lent_attrs,
+};
+
+const struct attribute_group *smartio_lent_groups[] = {
+	&smartio_lent_group,
+	NULL,
+};
