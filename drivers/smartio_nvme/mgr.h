@@ -11,8 +11,8 @@
  *   mgr_resv.c		reservations: kept here, for the drive sees one host
  *   mgr_resv_file.c	those that persist
  *   mgr_queue.c	the broker of queue pairs
- *   mgr_cmb.c		the controller memory buffer
  *   mgr_ctrl.c		start, stop, reset; suspension of clients
+ *   mgr_cmb.c		the controller memory buffer
  *   mgr_event.c	asynchronous events, passed on to clients
  *   mgr_adminq.c	the admin queue: hardware and requests
  *   nvme_core.h	what is taken from nvme-core's private parts
