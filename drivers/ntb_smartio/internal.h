@@ -168,7 +168,6 @@ enum smartio_irq_kind {
 	SMARTIO_IRQ_NONE,
 	SMARTIO_IRQ_DEVICE,	/* a vector of the device itself */
 	SMARTIO_IRQ_ADDED,	/* a vector added to the NTB's table */
-	SMARTIO_IRQ_DOORBELL,	/* a doorbell of the NTB */
 };
 
 #define to_way(d) container_of(d, struct smartio_way, sdev)
