@@ -173,8 +173,16 @@ static enum hrtimer_restart snvme_timer(struct hrtimer *timer)
 
 /* ---- from session to session ---- */
 
+/*
+ * Lets commands and completions through. Not before blk-mq has the tags of this
+ * queue: the device, or a hostile lender, may write a completion and raise the
+ * interrupt as soon as the queue is open.
+ */
 void snvme_queue_start(struct snvme_queue *q)
 {
+	spin_lock_irq(&q->cq_lock);
+	q->dead = false;
+	spin_unlock_irq(&q->cq_lock);
 	spin_lock(&q->sq_lock);
 	WRITE_ONCE(q->live, true);
 	spin_unlock(&q->sq_lock);
@@ -190,7 +198,7 @@ void snvme_queue_stop(struct snvme_queue *q)
 	WRITE_ONCE(q->live, false);
 	spin_unlock(&q->sq_lock);
 	spin_lock_irq(&q->cq_lock);
-	if (!q->dead && q->path->ctrl.tagset)
+	if (!q->dead)
 		snvme_cq_reap(q, NULL, false, q->ops->complete);
 	q->dead = true;
 	spin_unlock_irq(&q->cq_lock);
@@ -374,12 +382,7 @@ int snvme_queue_open(struct snvme_queue *q, bool polled,
 	ret = snvme_queue_map_doorbells(q);
 	if (!ret && q->path->config.placement == SNVME_SQ_CMB)
 		ret = snvme_queue_map_cmb(q, &reply);
-	if (ret)
-		return ret;
-	spin_lock_irq(&q->cq_lock);
-	q->dead = false;
-	spin_unlock_irq(&q->cq_lock);
-	return 0;
+	return ret;
 }
 
 /*

@@ -57,7 +57,8 @@ struct snvme_queue_ops {
  * @list_addr: their address for the controller
  * @list_slot: bytes of a slot
  * @cq_lock: protects the CQ: @dead, @cq_head, @phase, @completed, @interrupts
- * @dead: completions are taken no more, except once after the session
+ * @dead: completions are not taken: not yet, or no more, except once after the
+ *	session
  * @cq_head: next entry to read
  * @phase: of new entries
  * @completed: commands
