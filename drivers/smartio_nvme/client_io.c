@@ -406,6 +406,9 @@ static void snvme_unmap_rq(struct request *rq)
 
 static void snvme_complete_rq(struct request *rq)
 {
+	struct snvme_queue *q = rq->mq_hctx->driver_data;
+
+	lockdep_assert_not_held(&q->cq_lock);
 	snvme_unmap_rq(rq);
 	if (unlikely(nvme_req(rq)->status) && snvme_flush_again(rq))
 		return;
@@ -438,7 +441,7 @@ static bool snvme_left_to_loss(u16 status, bool late)
 /* Always inlined, as in each I/O; snvme_io_queue_ops has a copy. */
 static __always_inline void snvme_cqe(struct snvme_queue *q,
 				      struct nvme_completion *cqe,
-				      struct io_comp_batch *iob, bool late)
+				      struct snvme_done *done, bool late)
 {
 	u16 cid = READ_ONCE(cqe->command_id);
 	struct request *rq;
@@ -457,21 +460,36 @@ static __always_inline void snvme_cqe(struct snvme_queue *q,
 	}
 	q->completed++;
 	if (!nvme_try_complete_req(rq, cqe->status, cqe->result) &&
-	    !blk_mq_add_to_batch(rq, iob,
+	    !blk_mq_add_to_batch(rq, done->batch,
 				 nvme_req(rq)->status != NVME_SC_SUCCESS,
 				 snvme_complete_batch))
+		rq_list_add_tail(&done->others, rq);
+}
+
+/*
+ * Ends what snvme_cqe() has collected. Not under cq_lock with interrupts off:
+ * the ends of bios belong to file systems.
+ */
+static void snvme_end(struct snvme_done *done)
+{
+	struct request *rq;
+
+	while ((rq = rq_list_pop(&done->others)))
 		snvme_complete_rq(rq);
 }
 
 static unsigned int snvme_reap_now(struct snvme_queue *q,
 				   struct io_comp_batch *iob)
 {
+	struct snvme_done done = { .batch = iob };
 	unsigned int found;
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->cq_lock, flags);
-	found = snvme_cq_take(q, iob, snvme_cqe);
+	found = snvme_cq_take(q, &done, snvme_cqe);
 	spin_unlock_irqrestore(&q->cq_lock, flags);
+	if (!rq_list_empty(&done.others))
+		snvme_end(&done);
 	return found;
 }
 
@@ -479,11 +497,14 @@ static irqreturn_t snvme_irq(int irq, void *context)
 {
 	struct snvme_queue *q = context;
 	DEFINE_IO_COMP_BATCH(iob);
+	struct snvme_done done = { .batch = &iob };
 	unsigned int found;
 
 	spin_lock(&q->cq_lock);	/* interrupts are off */
-	found = snvme_cq_take(q, &iob, snvme_cqe);
+	found = snvme_cq_take(q, &done, snvme_cqe);
 	spin_unlock(&q->cq_lock);
+	if (!rq_list_empty(&done.others))
+		snvme_end(&done);
 	if (!rq_list_empty(&iob.req_list))
 		snvme_complete_batch(&iob);
 	/* Only this handler counts, and it runs on one CPU at a time. */
@@ -504,6 +525,7 @@ const struct snvme_queue_ops snvme_io_queue_ops = {
 	.interrupt = snvme_irq,
 	.reap = snvme_reap,
 	.complete = snvme_cqe,
+	.end = snvme_end,
 };
 
 static int snvme_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)

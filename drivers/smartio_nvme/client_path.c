@@ -136,8 +136,9 @@ static void snvme_drop_admin(struct snvme_path *path)
  * nvme-core has not started take another path by themselves from here on.
  *
  * The queues are not quiesced: a scan may add a namespace between quiesce and
- * unquiesce, at which blk-mq warns. The SQ's lock stops them, and then each
- * running queue_rq() is waited for. May sleep.
+ * unquiesce, at which blk-mq warns. The SQ's lock stops them. Then each running
+ * queue_rq() is waited for: blk-mq calls it under rcu_read_lock(), since the tag
+ * set has no BLK_MQ_F_BLOCKING. May sleep.
  */
 void snvme_path_drop(struct snvme_path *path)
 {
@@ -148,8 +149,7 @@ void snvme_path_drop(struct snvme_path *path)
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_RESETTING);
 	for (i = 0; i < path->max_queues; i++)
 		snvme_queue_stop(&path->queues[i]);
-	if (ctrl->tagset)
-		blk_mq_wait_quiesce_done(ctrl->tagset);
+	synchronize_rcu();
 	snvme_drop_admin(path);
 	/* Here, so that nvme-core's fast_io_fail_tmo counts from the loss. */
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_CONNECTING);

@@ -135,6 +135,7 @@ void snvme_queue_ring(struct snvme_queue *q)
  */
 unsigned int snvme_queue_reap_late(struct snvme_queue *q)
 {
+	struct snvme_done done = { };
 	unsigned int ended = 0;
 	u64 before;
 
@@ -142,9 +143,10 @@ unsigned int snvme_queue_reap_late(struct snvme_queue *q)
 		return 0;
 	spin_lock_irq(&q->cq_lock);
 	before = q->completed;
-	snvme_cq_reap(q, NULL, true, q->ops->complete);
+	snvme_cq_reap(q, &done, true, q->ops->complete);
 	ended = q->completed - before;
 	spin_unlock_irq(&q->cq_lock);
+	q->ops->end(&done);
 	return ended;
 }
 
@@ -194,14 +196,17 @@ void snvme_queue_start(struct snvme_queue *q)
  */
 void snvme_queue_stop(struct snvme_queue *q)
 {
+	struct snvme_done done = { };
+
 	spin_lock(&q->sq_lock);
 	WRITE_ONCE(q->live, false);
 	spin_unlock(&q->sq_lock);
 	spin_lock_irq(&q->cq_lock);
 	if (!q->dead)
-		snvme_cq_reap(q, NULL, false, q->ops->complete);
+		snvme_cq_reap(q, &done, false, q->ops->complete);
 	q->dead = true;
 	spin_unlock_irq(&q->cq_lock);
+	q->ops->end(&done);
 	hrtimer_cancel(&q->timer);
 	clear_bit(0, &q->armed);
 }

@@ -15,15 +15,26 @@
 struct snvme_path;
 struct snvme_queue;
 
+/**
+ * struct snvme_done - completed requests, to be ended without cq_lock
+ * @batch: those that can be ended together, or NULL
+ * @others: those with an error, or an owner that wants to know
+ */
+struct snvme_done {
+	struct io_comp_batch *batch;
+	struct rq_list others;
+};
+
 /* Handles a completion; under cq_lock. @late: the device has stopped. */
 typedef void snvme_cqe_fn(struct snvme_queue *q, struct nvme_completion *cqe,
-			  struct io_comp_batch *iob, bool late);
+			  struct snvme_done *done, bool late);
 
 /**
  * struct snvme_queue_ops - upward calls of a queue pair
  * @interrupt: handler of its interrupt; the context is the queue
  * @reap: takes the completions that have come. Any context
  * @complete: handles one completion when the queue stops
+ * @end: ends requests that @complete has put into its third argument
  *
  * The path of each I/O does not go through this table: @interrupt and @reap
  * pass their function to snvme_cq_take(), which is inlined into them.
@@ -32,6 +43,7 @@ struct snvme_queue_ops {
 	irq_handler_t interrupt;
 	void (*reap)(struct snvme_queue *q);
 	snvme_cqe_fn *complete;
+	void (*end)(struct snvme_done *done);
 };
 
 /**
@@ -132,7 +144,7 @@ static inline bool snvme_queue_pending(struct snvme_queue *q)
 
 /* Under cq_lock. Inlined, so that @complete is a direct call or none. */
 static __always_inline unsigned int snvme_cq_reap(struct snvme_queue *q,
-						  struct io_comp_batch *iob,
+						  struct snvme_done *done,
 						  bool late,
 						  snvme_cqe_fn *complete)
 {
@@ -140,7 +152,7 @@ static __always_inline unsigned int snvme_cq_reap(struct snvme_queue *q,
 
 	while (snvme_queue_pending(q)) {
 		dma_rmb();
-		complete(q, &q->cq[q->cq_head], iob, late);
+		complete(q, &q->cq[q->cq_head], done, late);
 		if (++q->cq_head == q->entries) {
 			q->cq_head = 0;
 			q->phase ^= 1;
@@ -152,14 +164,14 @@ static __always_inline unsigned int snvme_cq_reap(struct snvme_queue *q,
 
 /* Under cq_lock: with the doorbell. */
 static __always_inline unsigned int snvme_cq_take(struct snvme_queue *q,
-						  struct io_comp_batch *iob,
+						  struct snvme_done *done,
 						  snvme_cqe_fn *complete)
 {
 	unsigned int found;
 
 	if (q->dead)
 		return 0;
-	found = snvme_cq_reap(q, iob, false, complete);
+	found = snvme_cq_reap(q, done, false, complete);
 	if (found)
 		writel(q->cq_head, q->db_cq);
 	return found;
