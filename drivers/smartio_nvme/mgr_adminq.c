@@ -9,6 +9,7 @@
 #include <linux/dmapool.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 
+#include "admin_entry.h"
 #include "admin_identify.h"
 #include "mgr.h"
 
@@ -67,20 +68,13 @@ void mgr_adminq_free(struct mgr *m)
 /*
  * Makes entries that the controller has fetched invalid. Clients that have the
  * doorbells of the first queues have, on the same page, that of this one:
- * ringing it must not execute an old Format or Delete again. No request has
- * this tag (NVME_AQ_MQ_TAG_DEPTH), and it is none of an event's.
+ * ringing it must not execute an old Format or Delete again.
  */
 static void mgr_adminq_scrub(struct mgr_adminq *aq, u16 until)
 {
-	static const struct nvme_command nothing = {
-		.common.opcode = nvme_fabrics_command,	/* not over PCIe */
-		.common.command_id = (__force __u16)
-				     cpu_to_le16(NVME_AQ_MQ_TAG_DEPTH),
-	};
-
 	lockdep_assert_held(&aq->sq_lock);
 	while (aq->sq_fetched != until) {
-		aq->sq[aq->sq_fetched] = nothing;
+		admin_entry_clear(&aq->sq[aq->sq_fetched]);
 		if (++aq->sq_fetched == NVME_AQ_DEPTH)
 			aq->sq_fetched = 0;
 	}
@@ -133,7 +127,7 @@ void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd)
 
 	spin_lock_irqsave(&aq->sq_lock, flags);
 	if (aq->open) {
-		aq->sq[aq->sq_tail] = *cmd;
+		admin_entry_write(&aq->sq[aq->sq_tail], cmd);
 		if (++aq->sq_tail == NVME_AQ_DEPTH)
 			aq->sq_tail = 0;
 		writel(aq->sq_tail, m->bar + NVME_REG_DBS);
