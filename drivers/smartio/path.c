@@ -798,7 +798,6 @@ int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 
 	might_sleep();
 	memset(irq, 0, sizeof(*irq));
-	INIT_LIST_HEAD(&irq->entry);
 	irq->handler = handler;
 	irq->context = context;
 	ret = way->ops->irq_alloc(way, cpus, name, irq);

@@ -3,41 +3,37 @@
  * smartio_nvme.ko: I/O queue pairs of a controller that another module, maybe
  * on another host, owns; shown to this host by nvme-core.
  *
- *   client_main.c	driver on the bus "smartio", module parameters
- *   client_path.c	what happens to a path: states and losses
- *   client_leave.c	a path that goes
- *   client_session.c	attempts to get a session and a path up in it
- *   client_drive.c	several ways to one drive
- *   client_join.c	bringing a path up, once or again
- *   client_ctrl.c	the nvme_ctrl: registers, events, what nvme-core calls
- *   client_admin.c	admin commands: relayed to the manager
- *   client_access.c	what reservations don't let this host do
- *   client_call.c	the other messages to the manager
- *   client_identity.c	is it still the same drive?
- *   client_queue.c	queue pairs: memory, doorbells, completions
- *   client_dma.c	where the data of a request is
- *   client_io.c	what blk-mq calls
- *   client_flush.c	flushes on a lost path
- *   client_waiting.c	requests that wait for a path
- *   client_stats.c	counters in sysfs
+ * Layers, from the top; each calls only those below it:
+ *
+ *   client_main.c	the driver on the bus "smartio"
+ *   client_drive.c	the paths of a drive, their sessions, attempts to join
+ *   client_ctrl.c	the nvme_ctrl of a path: creation, deletion, sysfs
+ *   client_path.c	states of a path: loss, revocation, join
+ *   client_identity.c	is it the controller, and the drive, of before?
+ *   client_io.c	blk-mq's I/O queues: requests, completions, flushes
+ *   client_admin.c	commands that the manager executes
+ *   client_queue.c	queue pairs: memory, doorbells
+ *   client_dma.c	addresses of a request's data
+ *   nvme_core.h	what is taken from nvme-core's private parts
+ *
+ * Events go up through operations of the upper layer: struct snvme_queue_ops
+ * (client_io.c), snvme_path.lose (client_path.c), struct snvme_drive_ops
+ * (client_drive.c); and through work items.
  *
  * Order of locks: snvme_clients_lock (client_drive.c), a mutex, before
  * client->lock, path->lock and core's head->requeue_lock; q->cq_lock before
- * snvme_flush_lock (client_flush.c); path->lock, q->sq_lock, client->lock,
+ * snvme_flush_lock (client_io.c); path->lock, q->sq_lock, client->lock,
  * head->requeue_lock and snvme_flush_lock before nothing. None but the first is
  * held while sleeping.
  */
 #ifndef _SMARTIO_NVME_CLIENT_H
 #define _SMARTIO_NVME_CLIENT_H
 
-#include <linux/blk-mq.h>
-#include <linux/hrtimer.h>
 #include <linux/scatterlist.h>
-#include <linux/smartio.h>
 #include <linux/workqueue.h>
 
-#include "nvme.h"
-#include "fabrics.h"
+#include "client_queue.h"
+#include "nvme_core.h"
 #include "proto.h"
 #include "resv.h"
 
@@ -45,19 +41,14 @@
 #define SNVME_MAX_BYTES		(512 * NVME_CTRL_PAGE_SIZE)
 /* Events that came while nvme-core had no request for one out. */
 #define SNVME_EVENTS		8
-/* Aborts of a path that are under way at once. */
-#define SNVME_ABORTS		4
 #define SNVME_CALL_MS		10000
-/* Until the lender is tried again, the first time. */
-#define SNVME_RETRY_MS		100
-
-/* ---- module parameters (client_main.c) ---- */
 
 enum snvme_dma_mode {
 	SNVME_DMA_MAP,
 	SNVME_DMA_BOUNCE,
 };
 
+/* Module parameters, within their limits. */
 struct snvme_config {
 	enum snvme_dma_mode dma_mode;
 	enum snvme_placement placement;
@@ -71,26 +62,20 @@ struct snvme_config {
 	bool path_iostats;
 };
 
-void snvme_config_get(struct snvme_config *config);
-
-/* ---- objects ---- */
-
-struct snvme_path;
-
 /**
- * struct snvme_client - this driver on one way to one device
+ * struct snvme_client - this driver on one smartio device: one link to a drive
  * @entry: in the list of all (client_drive.c)
- * @sdev: the way
+ * @sdev: the smartio device
  * @wq: ordered: @join_work, losses of @path
- * @calls: what waits for the manager's answers
+ * @calls: work items that wait for the manager's answers
  * @join_work: begins a session, and brings a path up in it
  * @lock: protects @path
  * @path: the controller, from when a session was granted; NULL: none
  * @gone: @path became NULL
- * @removing: the driver leaves this way
- * @detached: a user deleted the controller: stay away until bound again
+ * @removing: the driver leaves this device
+ * @detached: a user deleted the controller: no attempts until bound again
  * @backoff_ms: until the next attempt
- * @last_error: of attempts, said in the log already
+ * @last_error: of attempts, in the log already
  */
 struct snvme_client {
 	struct list_head entry;
@@ -124,93 +109,7 @@ struct snvme_limits {
 };
 
 /**
- * struct snvme_queue - a queue pair
- * @path: whose
- * @index: hardware queue of blk-mq
- * @qid: of the controller, in this session
- * @entries: of SQ and CQ
- * @polled: no interrupt: blk-mq polls
- * @timed: no interrupt left: a timer polls
- * @sq_lock: protects the SQ: @live, @sq_tail, @sq_rung, @submitted. No
- *	interrupt takes it
- * @live: commands may be sent
- * @sq_tail: next entry to write
- * @sq_rung: what the controller was told
- * @submitted: commands
- * @sq_io: the SQ, if it is beyond a window (write combining)
- * @sq_cpu: the SQ, if it is this host's memory
- * @db_sq: doorbell
- * @list_io: PRP lists, a slot for each tag
- * @list_cpu: the same, as @sq_cpu
- * @list_addr: where the controller finds them
- * @list_slot: bytes of a slot
- * @cq_lock: protects the CQ: @dead, @cq_head, @phase, @completed, @interrupts
- * @dead: nobody reaps any more, save the last time
- * @cq_head: next entry to read
- * @phase: of new entries
- * @completed: commands
- * @interrupts: taken
- * @cq: the CQ
- * @db_cq: doorbell
- * @cq_dma: where it is
- * @cq_size: bytes
- * @segment: SQ and lists beside the controller
- * @own: SQ and lists in this host's memory
- * @own_dma: where
- * @own_size: bytes
- * @cmb: SQ in the controller's memory
- * @db: mapping of the doorbells
- * @irq: interrupt
- * @irq_name: its name
- * @timer: see @timed
- * @armed: bit 0: @timer is started, or about to be
- */
-struct snvme_queue {
-	struct snvme_path *path;
-	unsigned int index;
-	u16 qid;
-	u16 entries;
-	bool polled;
-	bool timed;
-
-	spinlock_t sq_lock ____cacheline_aligned_in_smp; /* the SQ */
-	bool live;
-	u16 sq_tail;
-	u16 sq_rung;
-	u64 submitted;
-	void __iomem *sq_io;
-	void *sq_cpu;
-	void __iomem *db_sq;
-	void __iomem *list_io;
-	void *list_cpu;
-	u64 list_addr;
-	unsigned int list_slot;
-
-	spinlock_t cq_lock ____cacheline_aligned_in_smp; /* the CQ */
-	bool dead;
-	u16 cq_head;
-	u8 phase;
-	u64 completed;
-	u64 interrupts;
-	struct nvme_completion *cq;
-	void __iomem *db_cq;
-
-	dma_addr_t cq_dma;
-	size_t cq_size;
-	struct smartio_segment segment;
-	void *own;
-	dma_addr_t own_dma;
-	size_t own_size;
-	void __iomem *cmb;
-	void __iomem *db;
-	struct smartio_irq irq;
-	char irq_name[32];
-	struct hrtimer timer;
-	unsigned long armed;
-};
-
-/**
- * enum snvme_state - what a path is at
+ * enum snvme_state - state of a path
  * @SNVME_JOINING: a session is open, the controller comes up
  * @SNVME_UP: in use
  * @SNVME_LOST: the session is over or must end. Requests are held: the device
@@ -227,7 +126,7 @@ enum snvme_state {
 	SNVME_REVOKED,
 };
 
-/* Why a path is lost; the last ones were asked for on this host. */
+/* Why a path is lost; from SNVME_LOSS_RESET on this host asked for it. */
 enum snvme_loss {
 	SNVME_LOSS_LINK,
 	SNVME_LOSS_LENDER,
@@ -257,6 +156,27 @@ enum snvme_stat {
 	SNVME_STAT_SGLS,
 	SNVME_STAT_EVENTS,
 	SNVME_STATS,
+};
+
+/**
+ * struct snvme_drive_ops - upward calls of a path to its drive
+ * @rejoin: queues the next attempt to bring the path up. Any context
+ * @revoke: ends the session of a lost path over another path to the drive. May
+ *	sleep for seconds. Return: 0: the session is over; -ESTALE: it is, and
+ *	this host was fenced since; -ENOLINK: no other path has a session now;
+ *	else see smartio_revoke()
+ * @may_wait: requests that wait for any path to the drive may wait from now on.
+ *	May sleep
+ * @leave: the controller is being deleted. When this returns no request of it
+ *	is with the device. May sleep; not on client->wq
+ * @gone: the path uses the smartio device no more. May sleep
+ */
+struct snvme_drive_ops {
+	void (*rejoin)(struct snvme_path *path, unsigned int delay_ms);
+	int (*revoke)(struct snvme_path *path);
+	void (*may_wait)(struct snvme_path *path);
+	void (*leave)(struct snvme_path *path);
+	void (*gone)(struct snvme_path *path);
 };
 
 struct gen_pool;
@@ -289,17 +209,22 @@ struct snvme_bounce {
 /**
  * struct snvme_path - one nvme-core controller
  * @ctrl: the controller
- * @opts: nvme-core wants some for safe deletion and its time-outs
+ * @opts: see snvme_core_options()
  * @traddr: of @opts
- * @client: whose
- * @sdev: the way
- * @config: the parameters of when it was made
+ * @client: its owner; only the drive layer looks into it
+ * @drive: upward calls to the drive layer
+ * @lose: upward call of the I/O and admin layers: the path can't be used any
+ *	more. Any context
+ * @wq: of the client
+ * @calls: of the client
+ * @sdev: the smartio device
+ * @config: the parameters at its creation
  * @limits: of this session; queue sizes and identity are those of the first
  * @dma_dev: data is mapped for it
  * @max_bytes: of one request
  * @access: NULL: this host may do all
  * @access_lock: one at a time changes @access
- * @access_work: asks for it anew
+ * @access_work: fetches it again
  * @lock: protects all to @events_count
  * @state: see there
  * @gen: counts losses
@@ -307,30 +232,30 @@ struct snvme_bounce {
  * @leaving: the controller is being deleted
  * @closed: no more losses: it is about to be freed
  * @why: of the loss
- * @wanted: somebody asked for the loss
- * @lost_at: when, in jiffies
+ * @requested: this host asked for the loss
+ * @lost_at: time of the loss, in jiffies
  * @admin_live: admin commands may be relayed
  * @unanswered: one of them got no answer, since the last join began
- * @relays: those under way
+ * @relays: those in flight
  * @aer_armed: nvme-core has a request for an event out
  * @events: that came when it had not
- * @events_count: how many
+ * @events_count: in @events
  * @cc: register
- * @told: the loss is in the log and in the counters
+ * @loss_logged: the loss is in the log and in the counters
  * @started: was up once: users may have seen it
- * @era: when it began; it goes if this host was fenced since. In
+ * @era: of its creation; a fence of this host since then ends the path. In
  *	client_drive.c, under its lock
- * @session: that requests were sent in; 0: none, or it is over. On client->wq
+ * @session: that requests were sent in; 0: none, or it is over. On @wq
  * @ended: after a loss: the session was ended, the link being up
- * @fenced: this host was fenced: it fails what it holds, and goes
- * @expelled: it is we who delete it
+ * @fenced: this host was fenced: the path fails what it holds, and leaves
+ * @expelled: the driver itself deletes it
  * @leave_by: when @leaving: until then it waits for others, in jiffies
- * @flushes: that another path does; in client_flush.c, under its lock
+ * @flushes: that another path does; in client_io.c, under its lock
  * @flushes_held: no more of them for now; likewise
- * @lose_work: on client->wq
- * @revoke_work: on client->wq; ends the session over another way
- * @fail_work: on client->wq; held requests have waited long enough
- * @aborts: under way
+ * @lose_work: on @wq
+ * @revoke_work: on @wq; ends the session over another path
+ * @fail_work: on @wq; held requests have waited long enough
+ * @aborts: in flight
  * @admin_tags: admin queue
  * @io_tags: I/O queues
  * @nr_queues: with an interrupt; 0 to nr_queues - 1
@@ -339,7 +264,7 @@ struct snvme_bounce {
  * @queues: all
  * @bounce: if data is copied
  * @pinned: bit 0: a module reference is held, the disk being claimed
- * @pin_work: looks whether it can go
+ * @pin_work: gives the reference back when nobody claims the disk
  * @stats: counters
  */
 struct snvme_path {
@@ -347,6 +272,10 @@ struct snvme_path {
 	struct nvmf_ctrl_options opts;
 	char traddr[96];
 	struct snvme_client *client;
+	const struct snvme_drive_ops *drive;
+	void (*lose)(struct snvme_path *path, enum snvme_loss loss);
+	struct workqueue_struct *wq;
+	struct workqueue_struct *calls;
 	struct smartio_device *sdev;
 	struct snvme_config config;
 	struct snvme_limits limits;
@@ -363,7 +292,7 @@ struct snvme_path {
 	bool leaving;
 	bool closed;
 	const char *why;
-	bool wanted;
+	bool requested;
 	unsigned long lost_at;
 	bool admin_live;
 	bool unanswered;
@@ -373,7 +302,7 @@ struct snvme_path {
 	unsigned int events_count;
 
 	u32 cc;
-	bool told;
+	bool loss_logged;
 	bool started;
 	struct smartio_era era;
 	u64 session;
@@ -425,10 +354,10 @@ enum snvme_mapped {
  * @aborted: its abort was asked for
  * @relayed: the manager executes it, or another path
  * @mapped: how its data is mapped
- * @dma: where, if it is in one piece
- * @len: bytes, then
- * @bounce: where it is copied through
- * @sgt: else: in how many pieces
+ * @len: bytes, if it is in one piece
+ * @dma: address, then
+ * @bounce: memory that it is copied through
+ * @sgt: else: its pieces
  * @sg: of @sgt
  */
 struct snvme_iod {
@@ -444,165 +373,72 @@ struct snvme_iod {
 	struct scatterlist sg[];
 };
 
-/* ---- client_path.c ---- */
+/* client_dma.c */
+int snvme_bounce_init(struct snvme_path *path);
+void snvme_bounce_exit(struct snvme_path *path);
+blk_status_t snvme_map(struct snvme_queue *q, struct request *rq);
+void snvme_unmap(struct snvme_path *path, struct request *rq);
 
-extern const char * const snvme_state_names[];
-
-struct snvme_path *snvme_client_path(struct snvme_client *client);
-void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss);
-void snvme_path_failover(struct snvme_path *path);
-void snvme_path_set(struct snvme_path *path, enum snvme_state state);
-void snvme_path_close(struct snvme_path *path);
-void snvme_path_init(struct snvme_path *path);
-unsigned int snvme_path_held(struct snvme_path *path);
-void snvme_path_drop(struct snvme_path *path);
-int snvme_path_revoke(struct snvme_path *path);
-void snvme_path_revoked(struct snvme_path *path, bool retry);
-void snvme_path_expel(struct snvme_path *path);
-
-/* ---- client_leave.c ---- */
-
-void snvme_path_leave(struct snvme_path *path);
-
-/* ---- client_session.c ---- */
-
-bool snvme_session_over(int opened);
-bool snvme_was_fenced(int opened);
-bool snvme_join_passes(int error);
-int snvme_session_open(struct snvme_client *client, struct snvme_path *path);
-void snvme_client_init(struct snvme_client *client);
-void snvme_client_kick(struct snvme_client *client);
-
-/* ---- client_drive.c ---- */
-
-void snvme_drive_add(struct snvme_client *client);
-void snvme_drive_remove(struct snvme_client *client);
-int snvme_drive_revoke(struct snvme_path *path);
-bool snvme_drive_others(struct snvme_client *client);
-void snvme_drive_orphan(struct snvme_client *client, u64 session);
-int snvme_drive_clear(struct snvme_client *client);
-int snvme_drive_opened(struct snvme_client *client);
-void snvme_drive_refused(struct snvme_client *client, struct snvme_path *own);
-void snvme_drive_may_wait(struct snvme_client *client);
-void snvme_drives_exit(void);
-
-/* ---- client_waiting.c ---- */
-
-void snvme_path_may_wait(struct snvme_path *path);
-
-/* ---- client_join.c ---- */
-
-int snvme_path_join(struct snvme_path *path, unsigned int gen,
-		    const struct snvme_limits *limits);
-bool snvme_limits_fit(struct snvme_path *path,
-		      const struct snvme_limits *limits);
-
-/* ---- client_ctrl.c ---- */
-
-struct snvme_path *snvme_path_create(struct snvme_client *client,
-				     const struct snvme_limits *limits);
-void snvme_path_discard(struct snvme_path *path);
-void snvme_path_event(struct snvme_path *path, u32 result);
-void snvme_path_pin(struct snvme_path *path);
-
-/* Whether somebody has claimed the disk of a namespace. */
-static inline bool snvme_ns_claimed(const struct nvme_ns *ns)
-{
-	const struct gendisk *disk = ns->head->disk;
-
-	return disk && READ_ONCE(disk->part0->bd_holder);
-}
-
-void snvme_paths_wait(void);
-void snvme_host_init(void);
-
-/* ---- client_call.c ---- */
-
-int snvme_attach(struct smartio_device *sdev, struct snvme_limits *limits);
-int snvme_create(struct smartio_device *sdev,
-		 const struct snvme_create_req *request,
-		 struct snvme_create_reply *reply);
-void snvme_abort(struct snvme_path *path, u16 qid, u16 cid);
-
-/* ---- client_admin.c ---- */
-
+/* client_admin.c */
 extern const struct blk_mq_ops snvme_admin_mq_ops;
-
 size_t snvme_admin_cmd_size(void);
 void snvme_relay_fail_all(struct snvme_path *path);
 blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 			    enum snvme_op op);
 blk_status_t snvme_refuse_rq(struct request *rq, u16 status);
-
-/* ---- client_access.c ---- */
-
 void snvme_access_init(struct snvme_path *path);
 void snvme_access_exit(struct snvme_path *path);
 int snvme_access_fetch(struct snvme_path *path);
 void snvme_access_changed(struct snvme_path *path);
 bool snvme_access_forbids(struct snvme_path *path, struct request *rq);
 
-/* ---- client_identity.c ---- */
-
-int snvme_identity_check(struct snvme_path *path);
-
-/* ---- client_queue.c ---- */
-
-int snvme_queue_alloc(struct snvme_queue *q, struct snvme_path *path,
-		      unsigned int index, u16 entries);
-void snvme_queue_free(struct snvme_queue *q);
-int snvme_queue_open(struct snvme_queue *q, bool polled,
-		     const struct cpumask *cpus);
-void snvme_queue_close(struct snvme_queue *q);
-void snvme_queue_start(struct snvme_queue *q);
-void snvme_queue_stop(struct snvme_queue *q);
-unsigned int snvme_queue_reap_late(struct snvme_queue *q);
-unsigned int snvme_queue_reap_now(struct snvme_queue *q,
-				  struct io_comp_batch *iob);
-void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
-			bool last);
-void snvme_queue_submit_list(struct snvme_queue *q, struct rq_list *list);
-void snvme_queue_ring(struct snvme_queue *q);
-
-/* Is there a completion? A hint: the lock is not held. */
-static inline bool snvme_queue_pending(struct snvme_queue *q)
-{
-	return (le16_to_cpu(READ_ONCE(q->cq[q->cq_head].status)) & 1) ==
-	       READ_ONCE(q->phase);
-}
-
-/* ---- client_dma.c ---- */
-
-int snvme_bounce_init(struct snvme_path *path);
-void snvme_bounce_exit(struct snvme_path *path);
-blk_status_t snvme_map(struct snvme_queue *q, struct request *rq);
-void snvme_unmap(struct snvme_path *path, struct request *rq);
-
-/* ---- client_io.c ---- */
-
+/* client_io.c */
 extern const struct blk_mq_ops snvme_io_mq_ops;
-
+extern const struct snvme_queue_ops snvme_io_queue_ops;
 size_t snvme_io_cmd_size(struct snvme_path *path);
-void snvme_complete_rq(struct request *rq);
-void snvme_complete_batch(struct io_comp_batch *iob);
-
-/* ---- client_flush.c ---- */
-
-enum snvme_flush_way {
-	SNVME_FLUSH_SENT,
-	SNVME_FLUSH_LATER,
-	SNVME_FLUSH_NONE,
-};
-
-enum snvme_flush_way snvme_flush_elsewhere(struct snvme_path *path,
-					   struct request *rq);
-bool snvme_flush_again(struct request *rq);
+void snvme_io_init(struct snvme_path *path);
+void snvme_io_exit(struct snvme_path *path);
 bool snvme_flush_is_elsewhere(struct request *rq);
 void snvme_flush_hold(struct snvme_path *path);
 void snvme_flush_release(struct snvme_path *path);
 
-/* ---- client_stats.c ---- */
+/* client_identity.c */
+int snvme_attach(struct smartio_device *sdev, struct snvme_limits *limits);
+bool snvme_limits_fit(struct snvme_path *path,
+		      const struct snvme_limits *limits);
+int snvme_identity_check(struct snvme_path *path);
 
-extern const struct attribute_group snvme_stats_group;
+/* client_path.c */
+extern const char * const snvme_state_names[];
+void snvme_path_init(struct snvme_path *path);
+void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss);
+void snvme_path_failover(struct snvme_path *path);
+unsigned int snvme_path_held(struct snvme_path *path);
+void snvme_path_drop(struct snvme_path *path);
+int snvme_path_revoke(struct snvme_path *path);
+void snvme_path_revoked(struct snvme_path *path, bool retry);
+void snvme_path_expel(struct snvme_path *path);
+void snvme_path_close(struct snvme_path *path);
+bool snvme_join_passes(int error);
+int snvme_path_join(struct snvme_path *path, unsigned int gen,
+		    const struct snvme_limits *limits);
+
+/* client_ctrl.c */
+int snvme_config_check(void);
+void snvme_host_init(void);
+struct snvme_path *snvme_path_create(struct snvme_client *client,
+				     const struct snvme_drive_ops *drive,
+				     const struct snvme_limits *limits);
+void snvme_path_discard(struct snvme_path *path);
+void snvme_path_event(struct snvme_path *path, u32 result);
+void snvme_paths_wait(void);
+
+/* client_drive.c */
+struct snvme_path *snvme_client_path(struct snvme_client *client);
+void snvme_client_init(struct snvme_client *client);
+void snvme_client_kick(struct snvme_client *client);
+void snvme_drive_add(struct snvme_client *client);
+void snvme_drive_remove(struct snvme_client *client);
+void snvme_drives_exit(void);
 
 #endif /* _SMARTIO_NVME_CLIENT_H */

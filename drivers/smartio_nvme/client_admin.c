@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
+ * Commands that the manager executes.
+ *
  * The admin queue of a path has no hardware: each command is sent to the
  * manager with its data, and the manager's answer completes it. So are the
- * reservation commands of the I/O queues, which are the manager's to execute.
+ * reservation commands of the I/O queues.
  *
- * When the path is lost, whatever is under way fails at once. A relay may be
- * waiting in smartio_call() then: whoever takes the request from it, under
- * path->lock, completes the request, so nvme_cancel_admin_tagset() must never
- * be used on this queue.
+ * When the path is lost, all that is in flight fails at once. A relay may be
+ * waiting in smartio_call() then: the side that takes the request from it,
+ * under path->lock, completes it. So nvme_cancel_admin_tagset() must never be
+ * used on this queue.
+ *
+ * The drive knows nothing of reservations. So a client asks the manager what
+ * they forbid when a session begins, after its own reservation commands, and
+ * after SNVME_NOTE_ACCESS; and refuses such commands here. A reservation that
+ * takes something away ends the session, so that no command is judged by an old
+ * answer.
  */
 #include <linux/blk-integrity.h>
 #include <linux/mm.h>
@@ -15,23 +23,153 @@
 
 #include "client.h"
 
-/**
- * struct snvme_admin_iod - an admin request
- * @req: nvme-core's part; comes first
- * @cmd: the command
+/* ---- what reservations forbid ---- */
+
+/* Under access_lock. */
+static void snvme_access_set(struct snvme_path *path,
+			     struct snvme_access *access)
+{
+	struct snvme_access *old;
+
+	old = rcu_replace_pointer(path->access, access,
+				  lockdep_is_held(&path->access_lock));
+	if (old)
+		kfree_rcu(old, rcu);
+}
+
+/* The reply as it came; NULL: this host may do all. */
+static int snvme_access_check(const struct snvme_access_reply *reply,
+			      size_t size, struct snvme_access **access)
+{
+	struct snvme_access *new;
+	u32 count, i;
+
+	*access = NULL;
+	if (size < sizeof(*reply))
+		return -EPROTO;
+	count = le32_to_cpu(reply->count);
+	if (count > SNVME_ACCESS_MAX ||
+	    size != struct_size(reply, entries, count))
+		return -EPROTO;
+	if (!count && !reply->others)
+		return 0;
+	new = kzalloc(struct_size(new, entries, count), GFP_NOIO);
+	if (!new)
+		return -ENOMEM;
+	new->others = le32_to_cpu(reply->others);
+	new->count = count;
+	for (i = 0; i < count; i++) {
+		new->entries[i].nsid = le32_to_cpu(reply->entries[i].nsid);
+		new->entries[i].flags = le32_to_cpu(reply->entries[i].flags);
+	}
+	*access = new;
+	return 0;
+}
+
+/*
+ * Asks what this host may not do. Without an answer the path is lost: the last
+ * one may be wrong. May sleep. Return: 0, -EPROTO, -ENOMEM, or that of
+ * smartio_call().
  */
+int snvme_access_fetch(struct snvme_path *path)
+{
+	struct snvme_access_req request = {
+		.op = cpu_to_le16(SNVME_ACCESS),
+	};
+	struct snvme_access_reply *reply;
+	struct snvme_access *access;
+	size_t size = struct_size(reply, entries, SNVME_ACCESS_MAX);
+	int ret = -ENOMEM;
+
+	reply = kvzalloc(size, GFP_NOIO);
+	/* Answers count in the order of their questions. */
+	mutex_lock(&path->access_lock);
+	if (reply)
+		ret = smartio_call(path->sdev, &request, sizeof(request),
+				   reply, &size, SNVME_CALL_MS);
+	if (!ret)
+		ret = snvme_access_check(reply, size, &access);
+	if (!ret)
+		snvme_access_set(path, access);
+	mutex_unlock(&path->access_lock);
+	kvfree(reply);
+	if (ret && ret != -ENOLINK)
+		path->lose(path, SNVME_LOSS_JOIN);
+	return ret;
+}
+
+static void snvme_access_work(struct work_struct *work)
+{
+	struct snvme_path *path = container_of(work, struct snvme_path,
+					       access_work);
+
+	if (READ_ONCE(path->admin_live))
+		snvme_access_fetch(path);
+	nvme_put_ctrl(&path->ctrl);
+}
+
+/* The manager says that this host may do more. Any context. */
+void snvme_access_changed(struct snvme_path *path)
+{
+	nvme_get_ctrl(&path->ctrl);
+	if (!queue_work(path->calls, &path->access_work))
+		nvme_put_ctrl(&path->ctrl);
+}
+
+/*
+ * Whether the command, set up, ends with Reservation Conflict. Any context.
+ */
+bool snvme_access_forbids(struct snvme_path *path, struct request *rq)
+{
+	const struct nvme_command *cmd = nvme_req(rq)->cmd;
+	u8 needs = resv_needs(cmd->common.opcode);
+	u32 nsid = le32_to_cpu(cmd->common.nsid);
+	const struct snvme_access *access;
+	bool found = false;
+	u8 flags = 0;
+	u32 i;
+
+	rcu_read_lock();
+	access = rcu_dereference(path->access);
+	for (i = 0; access && i < access->count; i++) {
+		if (access->entries[i].nsid != nsid && nsid != NVME_NSID_ALL)
+			continue;
+		flags |= access->entries[i].flags;
+		found = true;
+	}
+	if (access && !found)
+		flags = access->others;
+	rcu_read_unlock();
+	return flags & needs;
+}
+
+void snvme_access_init(struct snvme_path *path)
+{
+	mutex_init(&path->access_lock);
+	INIT_WORK(&path->access_work, snvme_access_work);
+}
+
+/* Nobody uses the path any more. */
+void snvme_access_exit(struct snvme_path *path)
+{
+	kfree(rcu_dereference_protected(path->access, true));
+}
+
+/* ---- relayed commands ---- */
+
+/* An admin request. nvme-core's part comes first. */
 struct snvme_admin_iod {
 	struct nvme_request req;
 	struct nvme_command cmd;
 };
 
 /**
- * struct snvme_relay - an admin command on its way to the manager and back
- * @work: on client->calls
+ * struct snvme_relay - a command in flight to the manager and back
+ * @work: on path->calls
  * @entry: in path->relays
  * @path: a reference
- * @rq: under path->lock; NULL once it was failed without us: its pages may be
- *	anybody's then
+ * @rq: under path->lock; NULL once it has failed without us: its pages may
+ *	belong to others then
  * @cmd: the command
  * @len: bytes of data
  * @write: to the controller
@@ -80,12 +218,9 @@ static void snvme_relay_complete(struct request *rq, u16 status,
 		nvme_complete_rq(rq);
 }
 
-/**
- * snvme_relay_fail_all() - end the admin commands under way
- * @path: the path
- *
- * With exactly "host path error": core takes any other for an answer.
- * Context: under path->lock.
+/*
+ * Ends the commands in flight. With exactly "host path error": core takes any
+ * other for an answer. Under path->lock.
  */
 void snvme_relay_fail_all(struct snvme_path *path)
 {
@@ -103,7 +238,7 @@ void snvme_relay_fail_all(struct snvme_path *path)
 }
 
 /*
- * Sends the command. Failures of the way are "host path error", never with
+ * Sends the command. Failures of the path are "host path error", never with
  * DNR: that would remove namespaces.
  */
 static u16 snvme_relay_call(struct snvme_relay *relay,
@@ -136,7 +271,7 @@ static u16 snvme_relay_call(struct snvme_relay *relay,
 	return le16_to_cpu(reply->status) & 0x7fff;
 }
 
-/* May this host be allowed less after this command than before? */
+/* May the command forbid something to this host? */
 static bool snvme_relay_narrows(const struct snvme_relay *relay)
 {
 	const struct nvme_command *cmd = &relay->cmd;
@@ -165,16 +300,16 @@ static void snvme_relay_work(struct work_struct *work)
 	spin_unlock_irq(&path->lock);
 	if (req && reply)
 		status = snvme_relay_call(relay, req, reply, &result);
-	/* This host's own command may have taken something from it. */
+	/* This host's own command may have narrowed its access. */
 	if (snvme_relay_narrows(relay) && READ_ONCE(path->admin_live))
 		snvme_access_fetch(path);
-	/* The last that core asks before a namespace's new path is used. */
+	/* core's last command before it uses a namespace's new path */
 	if (relay->cmd.common.opcode == nvme_admin_identify)
-		snvme_drive_may_wait(path->client);
+		path->drive->may_wait(path);
 	spin_lock_irq(&path->lock);
 	if (relay->rq) {
 		list_del(&relay->entry);
-		/* of this join: those of a loss were failed by that */
+		/* of this join: those of a loss have failed already */
 		if (status == NVME_SC_HOST_PATH_ERROR)
 			path->unanswered = true;
 		if (!status && !relay->write && relay->len)
@@ -188,14 +323,7 @@ static void snvme_relay_work(struct work_struct *work)
 	nvme_put_ctrl(&path->ctrl);
 }
 
-/**
- * snvme_refuse_rq() - complete from queue_rq with a status of our own
- * @rq: set up, not started
- * @status: NVMe status
- *
- * Context: of queue_rq.
- * Return: for queue_rq.
- */
+/* Completes a request, set up and not started, from queue_rq. */
 blk_status_t snvme_refuse_rq(struct request *rq, u16 status)
 {
 	nvme_req(rq)->status = status;
@@ -204,15 +332,7 @@ blk_status_t snvme_refuse_rq(struct request *rq, u16 status)
 	return BLK_STS_OK;
 }
 
-/**
- * snvme_relay_rq() - let the manager execute a command
- * @path: the path
- * @rq: set up, not started
- * @op: SNVME_ADMIN or SNVME_RESERVATION
- *
- * Context: of queue_rq.
- * Return: for queue_rq.
- */
+/* Lets the manager execute a request, set up and not started, from queue_rq. */
 blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 			    enum snvme_op op)
 {
@@ -245,7 +365,7 @@ blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 	if (path->admin_live) {
 		list_add_tail(&relay->entry, &path->relays);
 		nvme_get_ctrl(&path->ctrl);
-		queue_work(path->client->calls, &relay->work);
+		queue_work(path->calls, &relay->work);
 		relay = NULL;
 	} else {
 		/* Lost since the check: nobody else would fail it. */

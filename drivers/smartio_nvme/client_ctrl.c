@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A path as nvme-core sees it: a controller with registers (in memory), events
- * (from the manager) and a way to be reset and deleted.
- *
- * It isn't a fabrics controller (no Connect, no keep-alive), but has options
- * as one has: deletion by a user and the time-outs in sysfs need them.
+ * (from the manager), and functions that reset and delete it; its parameters,
+ * and its counters in sysfs.
  */
 #include <linux/dmi.h>
 #include <linux/module.h>
@@ -14,40 +12,102 @@
 
 /* How long a reset by a user waits for the path to come back. */
 #define SNVME_RESET_S	30
-/* How soon a module reference goes after the last user of a disk. */
-#define SNVME_PIN_MS	50
 
 static struct nvmf_host snvme_host;	/* hostnqn and hostid in sysfs */
 static atomic_t snvme_paths = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(snvme_paths_gone);
 
-/**
- * snvme_host_init() - who this host is, for sysfs
- *
- * Context: module initialisation.
- */
-void snvme_host_init(void)
-{
-	const char *uuid = dmi_get_system_info(DMI_PRODUCT_UUID);
+/* ---- module parameters ---- */
 
-	kref_init(&snvme_host.ref);
-	if (!uuid || uuid_parse(uuid, &snvme_host.id))
-		uuid_gen(&snvme_host.id);
-	snprintf(snvme_host.nqn, sizeof(snvme_host.nqn),
-		 "nqn.2014-08.org.nvmexpress:uuid:%pUb", &snvme_host.id);
+static char *dma_mode = "iommu";
+module_param(dma_mode, charp, 0444);
+MODULE_PARM_DESC(dma_mode,
+		 "iommu: data is mapped for the device; bounce: data is copied through memory made for it");
+
+static char *sq_placement = "lender";
+module_param(sq_placement, charp, 0444);
+MODULE_PARM_DESC(sq_placement,
+		 "where submission queues are: lender, borrower, cmb");
+
+static unsigned int queues;
+module_param(queues, uint, 0444);
+MODULE_PARM_DESC(queues,
+		 "queue pairs with an interrupt, at most; 0: one for each CPU");
+
+static unsigned int poll_queues;
+module_param(poll_queues, uint, 0444);
+MODULE_PARM_DESC(poll_queues, "queue pairs that are polled");
+
+static unsigned int queue_entries = 128;
+module_param(queue_entries, uint, 0444);
+MODULE_PARM_DESC(queue_entries, "entries of a queue");
+
+static unsigned int max_kib = 128;
+module_param(max_kib, uint, 0444);
+MODULE_PARM_DESC(max_kib, "largest request, in KiB (4 to 2048)");
+
+static unsigned int bounce_kib = 1024;
+module_param(bounce_kib, uint, 0444);
+MODULE_PARM_DESC(bounce_kib, "memory of a drive to copy data through, in KiB");
+
+static unsigned int sgl_threshold = 8192;
+module_param(sgl_threshold, uint, 0644);
+MODULE_PARM_DESC(sgl_threshold,
+		 "use an SGL for data in one piece of at least so many bytes that needs more than two PRPs; 0: never");
+
+static int dev_loss_tmo = -1;
+module_param(dev_loss_tmo, int, 0644);
+MODULE_PARM_DESC(dev_loss_tmo,
+		 "seconds after which I/O of a lost path fails; -1: never (fast_io_fail_tmo in sysfs)");
+
+static bool path_iostats;
+module_param(path_iostats, bool, 0644);
+MODULE_PARM_DESC(path_iostats,
+		 "count I/O for each path's hidden disk (nvmeXcYnZ), too, from when it appears; for the disk it always is");
+
+static const char * const dma_modes[] = {
+	[SNVME_DMA_MAP] = "iommu",
+	[SNVME_DMA_BOUNCE] = "bounce",
+};
+
+static const char * const placements[] = {
+	[SNVME_SQ_SEGMENT] = "lender",
+	[SNVME_SQ_BORROWER] = "borrower",
+	[SNVME_SQ_CMB] = "cmb",
+};
+
+/* The parameters of now, within their limits. */
+static void snvme_config_get(struct snvme_config *config)
+{
+	*config = (struct snvme_config){
+		.dma_mode = sysfs_match_string(dma_modes, dma_mode),
+		.placement = sysfs_match_string(placements, sq_placement),
+		.queues = queues,
+		.poll_queues = min(poll_queues, num_online_cpus()),
+		.entries = clamp(queue_entries, 2U, 4096U),
+		.max_bytes = round_down(clamp(max_kib, 4U, 2048U) * SZ_1K,
+					NVME_CTRL_PAGE_SIZE),
+		.bounce_bytes = clamp(bounce_kib, 4U, 65536U) * SZ_1K,
+		.sgl_threshold = READ_ONCE(sgl_threshold),
+		.dev_loss_tmo = max(READ_ONCE(dev_loss_tmo), -1),
+		.path_iostats = READ_ONCE(path_iostats),
+	};
 }
 
-/**
- * snvme_paths_wait() - until the last path is freed
- *
- * Context: module exit, after the driver was unregistered.
- */
-void snvme_paths_wait(void)
+/* Says in the log what is wrong with those that are words. */
+int snvme_config_check(void)
 {
-	while (!wait_event_timeout(snvme_paths_gone,
-				   !atomic_read(&snvme_paths), 30 * HZ))
-		pr_warn("smartio_nvme: %d controllers are still referenced\n",
-			atomic_read(&snvme_paths));
+	if (sysfs_match_string(dma_modes, dma_mode) < 0) {
+		pr_err("smartio_nvme: dma_mode=%s is neither iommu nor bounce\n",
+		       dma_mode);
+		return -EINVAL;
+	}
+	if (sysfs_match_string(placements, sq_placement) < 0) {
+		pr_err("smartio_nvme: sq_placement=%s is none of lender, borrower, cmb\n",
+		       sq_placement);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* ---- registers ---- */
@@ -61,7 +121,7 @@ static int snvme_reg_read32(struct nvme_ctrl *ctrl, u32 off, u32 *val)
 		*val = path->limits.vs;
 		return 0;
 	case NVME_REG_CSTS:
-		/* A way that is lost reads as a device that is gone does. */
+		/* A lost path reads as a device that is gone. */
 		if (READ_ONCE(path->state) == SNVME_LOST)
 			*val = ~0;
 		else if (path->cc & NVME_CC_ENABLE)
@@ -128,15 +188,10 @@ static void snvme_submit_async_event(struct nvme_ctrl *ctrl)
 		snvme_event_deliver(path, result);
 }
 
-/**
- * snvme_path_event() - an event that the manager tells of
- * @path: for which
- * @result: dword 0 of the completion
- *
- * One that comes while nvme-core has no request out waits for the next, as
- * the controller would do it; one of a kind is enough.
- *
- * Context: process.
+/*
+ * An event of the manager's; @result: dword 0 of the completion. One that comes
+ * while nvme-core has no request out waits for the next, as the controller
+ * would do it; one of a kind is enough.
  */
 void snvme_path_event(struct snvme_path *path, u32 result)
 {
@@ -164,64 +219,131 @@ void snvme_path_event(struct snvme_path *path, u32 result)
 		snvme_event_deliver(path, result);
 }
 
-/* ---- a module reference while the disk is in use ---- */
+/* ---- /sys/class/nvme/nvmeN/smartio/ ---- */
 
-/*
- * nvme-core's multipath disk holds none on us, and nobody tells us when it is
- * mounted: so I/O to a disk that somebody has claimed (a file system, a volume
- * manager, swap) takes one, and it goes soon after the last such user. See
- * docs/decisions.md.
- */
-static bool snvme_path_in_use(struct snvme_path *path)
+static struct snvme_path *snvme_from_dev(struct device *dev)
 {
-	struct nvme_ctrl *ctrl = &path->ctrl;
-	struct nvme_ns *ns;
-	bool used = false;
-	int idx;
+	struct nvme_ctrl *ctrl = dev_get_drvdata(dev);
 
-	idx = srcu_read_lock(&ctrl->srcu);
-	list_for_each_entry_srcu(ns, &ctrl->namespaces, list,
-				 srcu_read_lock_held(&ctrl->srcu))
-		used |= snvme_ns_claimed(ns);
-	srcu_read_unlock(&ctrl->srcu, idx);
-	return used;
+	return to_snvme_path(ctrl);
 }
 
-static void snvme_path_unpin(struct snvme_path *path)
+static ssize_t path_state_show(struct device *dev,
+			       struct device_attribute *attr, char *buf)
 {
-	if (test_and_clear_bit(0, &path->pinned))
-		module_put(THIS_MODULE);
+	struct snvme_path *path = snvme_from_dev(dev);
+
+	return sysfs_emit(buf, "%s\n",
+			  snvme_state_names[READ_ONCE(path->state)]);
+}
+static DEVICE_ATTR_RO(path_state);
+
+static ssize_t dma_mode_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	struct snvme_path *path = snvme_from_dev(dev);
+
+	return sysfs_emit(buf, "%s\n",
+			  path->config.dma_mode == SNVME_DMA_BOUNCE ?
+			  "bounce" : "iommu");
+}
+static DEVICE_ATTR_RO(dma_mode);
+
+/* One line for each queue pair that is open. */
+static ssize_t queues_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	struct snvme_path *path = snvme_from_dev(dev);
+	const char *how;
+	unsigned int i;
+	int len = 0;
+
+	for (i = 0; i < path->max_queues; i++) {
+		struct snvme_queue *q = &path->queues[i];
+
+		if (!READ_ONCE(q->qid))
+			continue;
+		how = q->polled ? "poll" : q->timed ? "timer" : "irq";
+		len += sysfs_emit_at(buf, len,
+				     "queue=%u qid=%u entries=%u sq=%s completions=%s virq=%u interrupts=%llu submitted=%llu completed=%llu\n",
+				     i, q->qid, q->entries,
+				     placements[path->config.placement],
+				     how, q->polled || q->timed ? 0 : q->irq.virq,
+				     READ_ONCE(q->interrupts),
+				     READ_ONCE(q->submitted),
+				     READ_ONCE(q->completed));
+	}
+	return len;
+}
+static DEVICE_ATTR_RO(queues);
+
+struct snvme_stat_attribute {
+	struct device_attribute attr;
+	enum snvme_stat stat;
+};
+
+static ssize_t snvme_stat_show(struct device *dev,
+			       struct device_attribute *attr, char *buf)
+{
+	struct snvme_stat_attribute *a =
+		container_of(attr, struct snvme_stat_attribute, attr);
+
+	return sysfs_emit(buf, "%ld\n",
+			  atomic_long_read(&snvme_from_dev(dev)->stats[a->stat]));
 }
 
-static void snvme_pin_work(struct work_struct *work)
-{
-	struct snvme_path *path = container_of(to_delayed_work(work),
-					       struct snvme_path, pin_work);
+#define SNVME_STAT(_name, _stat)					\
+	static struct snvme_stat_attribute snvme_attr_##_name = {	\
+		.attr = __ATTR(_name, 0444, snvme_stat_show, NULL),	\
+		.stat = _stat,						\
+	}
 
-	if (snvme_path_in_use(path))
-		schedule_delayed_work(&path->pin_work,
-				      msecs_to_jiffies(SNVME_PIN_MS));
-	else
-		snvme_path_unpin(path);
-}
+SNVME_STAT(losses, SNVME_STAT_LOSSES);
+SNVME_STAT(joins, SNVME_STAT_JOINS);
+SNVME_STAT(held, SNVME_STAT_HELD);
+SNVME_STAT(reaped_late, SNVME_STAT_REAPED_LATE);
+SNVME_STAT(given_back, SNVME_STAT_CANCELLED);
+SNVME_STAT(failed, SNVME_STAT_FAILED);
+SNVME_STAT(flushes_elsewhere, SNVME_STAT_FLUSHES_ELSEWHERE);
+SNVME_STAT(timeouts, SNVME_STAT_TIMEOUTS);
+SNVME_STAT(timeouts_held, SNVME_STAT_TIMEOUTS_HELD);
+SNVME_STAT(timeouts_reaped, SNVME_STAT_TIMEOUTS_REAPED);
+SNVME_STAT(aborts, SNVME_STAT_ABORTS);
+SNVME_STAT(bounced_requests, SNVME_STAT_BOUNCED);
+SNVME_STAT(bounced_bytes, SNVME_STAT_BOUNCED_BYTES);
+SNVME_STAT(bounce_full, SNVME_STAT_BOUNCE_FULL);
+SNVME_STAT(prp_lists, SNVME_STAT_LISTS);
+SNVME_STAT(sgls, SNVME_STAT_SGLS);
+SNVME_STAT(async_events, SNVME_STAT_EVENTS);
 
-/**
- * snvme_path_pin() - I/O goes to a claimed disk over a path that has no
- * reference on this module
- * @path: the path
- *
- * Context: any.
- */
-void snvme_path_pin(struct snvme_path *path)
-{
-	if (test_and_set_bit(0, &path->pinned))
-		return;
-	if (try_module_get(THIS_MODULE))
-		schedule_delayed_work(&path->pin_work,
-				      msecs_to_jiffies(SNVME_PIN_MS));
-	else
-		clear_bit(0, &path->pinned);
-}
+static struct attribute *snvme_stats_attrs[] = {
+	&dev_attr_path_state.attr,
+	&dev_attr_dma_mode.attr,
+	&dev_attr_queues.attr,
+	&snvme_attr_losses.attr.attr,
+	&snvme_attr_joins.attr.attr,
+	&snvme_attr_held.attr.attr,
+	&snvme_attr_reaped_late.attr.attr,
+	&snvme_attr_given_back.attr.attr,
+	&snvme_attr_failed.attr.attr,
+	&snvme_attr_flushes_elsewhere.attr.attr,
+	&snvme_attr_timeouts.attr.attr,
+	&snvme_attr_timeouts_held.attr.attr,
+	&snvme_attr_timeouts_reaped.attr.attr,
+	&snvme_attr_aborts.attr.attr,
+	&snvme_attr_bounced_requests.attr.attr,
+	&snvme_attr_bounced_bytes.attr.attr,
+	&snvme_attr_bounce_full.attr.attr,
+	&snvme_attr_prp_lists.attr.attr,
+	&snvme_attr_sgls.attr.attr,
+	&snvme_attr_async_events.attr.attr,
+	NULL
+};
+
+static const struct attribute_group snvme_stats_group = {
+	.name = "smartio",
+	.attrs = snvme_stats_attrs,
+};
 
 /* ---- reset, deletion ---- */
 
@@ -245,7 +367,9 @@ static void snvme_reset_work(struct work_struct *work)
 
 static void snvme_stop_ctrl(struct nvme_ctrl *ctrl)
 {
-	snvme_path_leave(to_snvme_path(ctrl));
+	struct snvme_path *path = to_snvme_path(ctrl);
+
+	path->drive->leave(path);
 }
 
 static void snvme_path_release(struct snvme_path *path)
@@ -253,8 +377,7 @@ static void snvme_path_release(struct snvme_path *path)
 	struct nvme_ctrl *ctrl = &path->ctrl;
 	unsigned int i;
 
-	cancel_delayed_work_sync(&path->pin_work);
-	snvme_path_unpin(path);
+	snvme_io_exit(path);
 	if (ctrl->tagset) {
 		nvme_remove_io_tag_set(ctrl);
 		ctrl->tagset = NULL;
@@ -268,29 +391,12 @@ static void snvme_path_release(struct snvme_path *path)
 	snvme_bounce_exit(path);
 }
 
-/* Then the client may make a new one; nothing of @path->sdev is used here. */
-static void snvme_path_detach(struct snvme_path *path)
-{
-	struct snvme_client *client = path->client;
-
-	/* all of it under the lock: once it is free the client may be, too */
-	spin_lock(&client->lock);
-	client->path = NULL;
-	if (path->expelled && !client->removing)
-		snvme_client_kick(client);
-	wake_up_all(&client->gone);
-	spin_unlock(&client->lock);
-}
-
 static void snvme_delete_ctrl(struct nvme_ctrl *ctrl)
 {
 	struct snvme_path *path = to_snvme_path(ctrl);
-	struct snvme_client *client = path->client;
 
 	snvme_path_release(path);
-	if (!path->expelled)
-		client->detached = true;
-	snvme_path_detach(path);
+	path->drive->gone(path);
 	nvme_put_ctrl(ctrl);
 }
 
@@ -344,36 +450,19 @@ static int snvme_path_resources(struct snvme_path *path)
 		return -ENOMEM;
 	path->max_queues = max;
 	for (i = 0; i < max && !ret; i++)
-		ret = snvme_queue_alloc(&path->queues[i], path, i, entries);
+		ret = snvme_queue_alloc(&path->queues[i], path, i, entries,
+					&snvme_io_queue_ops);
 	if (!ret && config->dma_mode == SNVME_DMA_BOUNCE)
 		ret = snvme_bounce_init(path);
 	return ret;
 }
 
-static void snvme_path_options(struct snvme_path *path)
-{
-	strscpy(path->traddr, dev_name(&path->sdev->dev));
-	path->opts = (struct nvmf_ctrl_options){
-		.transport = "smartio",
-		.traddr = path->traddr,
-		.subsysnqn = path->limits.subnqn,
-		.host = &snvme_host,
-		.max_reconnects = -1,
-		.reconnect_delay = 1,
-		.fast_io_fail_tmo = path->config.dev_loss_tmo,
-	};
-	path->ctrl.opts = &path->opts;
-}
-
-/**
- * snvme_path_create() - a controller for a session that was granted
- * @client: has none; a session is open
- * @limits: of the session
- *
- * Context: process, may sleep; on client->wq.
- * Return: it, in client->path; or an ERR_PTR.
+/*
+ * Makes a controller for a session that was granted and is open. May sleep; on
+ * client->wq. Return: it, or an ERR_PTR.
  */
 struct snvme_path *snvme_path_create(struct snvme_client *client,
+				     const struct snvme_drive_ops *drive,
 				     const struct snvme_limits *limits)
 {
 	struct smartio_device *sdev = client->sdev;
@@ -386,6 +475,9 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 		return ERR_PTR(-ENOMEM);
 	ctrl = &path->ctrl;
 	path->client = client;
+	path->drive = drive;
+	path->wq = client->wq;
+	path->calls = client->calls;
 	path->sdev = sdev;
 	path->limits = *limits;
 	path->era = sdev->era;
@@ -393,10 +485,13 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 	snvme_config_get(&path->config);
 	path->max_bytes = min3(path->config.max_bytes, limits->max_bytes,
 			       (u32)SNVME_MAX_BYTES);
+	snvme_access_init(path);
+	snvme_io_init(path);
 	snvme_path_init(path);
-	INIT_DELAYED_WORK(&path->pin_work, snvme_pin_work);
 	INIT_WORK(&ctrl->reset_work, snvme_reset_work);
-	snvme_path_options(path);
+	strscpy(path->traddr, dev_name(&sdev->dev));
+	snvme_core_options(ctrl, &path->opts, &snvme_host, path->traddr,
+			   path->limits.subnqn, path->config.dev_loss_tmo);
 	ret = nvme_init_ctrl(ctrl, &sdev->dev, &snvme_ctrl_ops,
 			     limits->quirks);
 	if (ret) {
@@ -417,12 +512,8 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 	/* Before anybody sees it: what is NEW can't be deleted. */
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_CONNECTING);
 	ret = nvme_add_ctrl(ctrl);
-	if (ret)
-		goto release;
-	spin_lock(&client->lock);
-	client->path = path;
-	spin_unlock(&client->lock);
-	return path;
+	if (!ret)
+		return path;
 
 release:
 	snvme_path_release(path);
@@ -430,11 +521,9 @@ release:
 	return ERR_PTR(ret);
 }
 
-/**
- * snvme_path_discard() - take back a path that never was up
- * @path: lost and revoked, or never joined; no user could do anything with it
- *
- * Context: process, may sleep; on client->wq.
+/*
+ * Takes back a path that never was up: no user could do anything with it. It is
+ * lost and revoked, or has never joined. May sleep; on client->wq.
  */
 void snvme_path_discard(struct snvme_path *path)
 {
@@ -443,7 +532,30 @@ void snvme_path_discard(struct snvme_path *path)
 	snvme_path_close(path);
 	flush_work(&ctrl->async_event_work);
 	snvme_path_release(path);
-	snvme_path_detach(path);
+	path->drive->gone(path);
 	nvme_uninit_ctrl(ctrl);
 	nvme_put_ctrl(ctrl);
+}
+
+/* ---- the module ---- */
+
+/* This host's identity, for sysfs. */
+void snvme_host_init(void)
+{
+	const char *uuid = dmi_get_system_info(DMI_PRODUCT_UUID);
+
+	kref_init(&snvme_host.ref);
+	if (!uuid || uuid_parse(uuid, &snvme_host.id))
+		uuid_gen(&snvme_host.id);
+	snprintf(snvme_host.nqn, sizeof(snvme_host.nqn),
+		 "nqn.2014-08.org.nvmexpress:uuid:%pUb", &snvme_host.id);
+}
+
+/* Waits until the last path is freed, at module exit. */
+void snvme_paths_wait(void)
+{
+	while (!wait_event_timeout(snvme_paths_gone,
+				   !atomic_read(&snvme_paths), 30 * HZ))
+		pr_warn("smartio_nvme: %d controllers are still referenced\n",
+			atomic_read(&snvme_paths));
 }

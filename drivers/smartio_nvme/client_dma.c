@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the data of a request is, as the controller has to be told.
+ * Addresses of a request's data, for the controller.
  *
- * Mapped for the way's DMA device, a request is one run of addresses where an
- * IOMMU translates: then one SGL descriptor says it all, if the controller
- * knows SGLs. Else a PRP list is written beside the SQ, with the same posted
- * write-combining stores as the command: each tag has its slot there.
+ * Mapped for the smartio device's DMA device, a request is one run of addresses
+ * where an IOMMU translates: then one SGL descriptor says it all, if the
+ * controller knows SGLs. Else a PRP list is written beside the SQ, with the
+ * same posted write-combining stores as the command: each tag has its slot
+ * there.
  *
  * Where the device reaches only memory made for it, data is copied (bounced).
  */
@@ -18,13 +19,7 @@
 
 /* ---- the bounce memory ---- */
 
-/**
- * snvme_bounce_init() - memory to copy through
- * @path: with a session open
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Allocates it, with a session open: 0 or -ENOMEM. May sleep. */
 int snvme_bounce_init(struct snvme_path *path)
 {
 	struct snvme_bounce *b = &path->bounce;
@@ -49,12 +44,7 @@ int snvme_bounce_init(struct snvme_path *path)
 	return 0;
 }
 
-/**
- * snvme_bounce_exit() - and back
- * @path: no request has any of it
- *
- * Context: process, may sleep.
- */
+/* Frees it; no request has any of it. */
 void snvme_bounce_exit(struct snvme_path *path)
 {
 	struct snvme_bounce *b = &path->bounce;
@@ -70,7 +60,7 @@ static void snvme_bounce_copy(struct request *rq, void *buf, bool to_rq)
 	struct req_iterator it;
 	struct bio_vec bv;
 
-	/* What deallocate has to say is not in the bio. */
+	/* The ranges of a deallocate are not in the bio. */
 	if (rq->rq_flags & RQF_SPECIAL_PAYLOAD) {
 		if (!to_rq)
 			memcpy_from_bvec(buf, &rq->special_vec);
@@ -85,7 +75,7 @@ static void snvme_bounce_copy(struct request *rq, void *buf, bool to_rq)
 	}
 }
 
-/* ---- what the command says ---- */
+/* ---- data pointers of the command ---- */
 
 static void snvme_list_put(struct snvme_queue *q, struct request *rq,
 			   unsigned int index, u64 addr)
@@ -259,13 +249,9 @@ static noinline blk_status_t snvme_map_sg(struct snvme_queue *q,
 	return BLK_STS_OK;
 }
 
-/**
- * snvme_map() - let the device reach the data of a request, and tell it where
- * @q: to which it goes
- * @rq: the request; its command has been set up
- *
- * Context: any.
- * Return: BLK_STS_OK; BLK_STS_RESOURCE: later.
+/*
+ * Lets the device reach the data of a request, and puts the addresses into its
+ * command, which has been set up. BLK_STS_RESOURCE: later. Any context.
  */
 blk_status_t snvme_map(struct snvme_queue *q, struct request *rq)
 {
@@ -281,13 +267,7 @@ blk_status_t snvme_map(struct snvme_queue *q, struct request *rq)
 	return snvme_map_sg(q, rq);
 }
 
-/**
- * snvme_unmap() - the device has done with the data of a request
- * @path: to which it went
- * @rq: the request
- *
- * Context: any.
- */
+/* The device has done with the data. Any context. */
 void snvme_unmap(struct snvme_path *path, struct request *rq)
 {
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);

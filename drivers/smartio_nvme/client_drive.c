@@ -1,30 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several ways to one drive: two links to its lender ("dual adapters"). Each
- * has a client and a path of its own, which nvme-core joins to one disk.
+ * The paths of one drive: two links to its lender ("dual adapters") give two,
+ * which nvme-core joins to one disk. Each link has a client with its session;
+ * this decides when an attempt at one is worth it.
  *
- * A lost path's requests may go to another path only when the device touches
+ * A lost path's requests may take another path only when the device touches
  * nothing of them any more. Its own link may be down for long; so the lender
- * is asked to end the session over any other way that has one. And before a
- * path comes up, all sessions that were lost are over, those of paths that are
- * gone, too: what failed must not be done after something newer.
+ * is asked to end the session over any other link that has one. And before a
+ * path comes up, all sessions that were lost are over, those of removed paths,
+ * too: a command that failed must not be done after something newer.
  *
- * A fence is of the host: all its paths of before go before a new one comes.
+ * A fence is of the host: all its paths of before leave before a new one comes.
  * The era of a session tells which those are.
  */
+#include <linux/delay.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "client.h"
 
-/* So many paths to one drive are looked at. */
-#define SNVME_WAYS_MAX	16
+/* Lost sessions of a drive that are ended at once. */
+#define SNVME_PATHS_MAX		16
+/* Until the lender is tried again, the first time, and at most. */
+#define SNVME_BACKOFF_MIN_MS	100
+#define SNVME_BACKOFF_MAX_MS	2000
+/* Nothing to hope for soon: fenced, no queue pair left, or another version. */
+#define SNVME_BACKOFF_SLOW_MS	10000
+/* How long a path that leaves waits for the lender to end its session. */
+#define SNVME_LEAVE_S		30
 
 static LIST_HEAD(snvme_clients);
 static LIST_HEAD(snvme_orphans);
 static DEFINE_MUTEX(snvme_clients_lock);	/* both lists */
 
 /**
- * struct snvme_orphan - a session that was not ended when its path went
+ * struct snvme_orphan - a session that was not ended when its path left
  * @entry: in snvme_orphans
  * @host: the lender
  * @pci_name: the device
@@ -37,7 +47,22 @@ struct snvme_orphan {
 	u64 session;
 };
 
-/* Is it this one that the client's way leads to? */
+/* The path of a client, with a reference for nvme_put_ctrl(); or NULL. */
+struct snvme_path *snvme_client_path(struct snvme_client *client)
+{
+	struct snvme_path *path;
+
+	spin_lock(&client->lock);
+	path = client->path;
+	if (path)
+		nvme_get_ctrl(&path->ctrl);
+	spin_unlock(&client->lock);
+	return path;
+}
+
+/* ---- the list ---- */
+
+/* Does the client's link lead to this drive? */
 static bool snvme_is_drive(const struct snvme_client *client,
 			   const uuid_t *host, const char *pci_name)
 {
@@ -51,12 +76,7 @@ static bool snvme_same_drive(const struct snvme_client *a,
 	return snvme_is_drive(a, &b->sdev->host, b->sdev->pci_name);
 }
 
-/**
- * snvme_drive_add() - a way is there
- * @client: of the way
- *
- * Context: process, may sleep.
- */
+/* A link to a drive has come. May sleep. */
 void snvme_drive_add(struct snvme_client *client)
 {
 	mutex_lock(&snvme_clients_lock);
@@ -64,12 +84,7 @@ void snvme_drive_add(struct snvme_client *client)
 	mutex_unlock(&snvme_clients_lock);
 }
 
-/**
- * snvme_drive_remove() - a way goes
- * @client: of the way; no other one asks it for anything any more
- *
- * Context: process, may sleep.
- */
+/* And back; no other client uses it any more. May sleep. */
 void snvme_drive_remove(struct snvme_client *client)
 {
 	mutex_lock(&snvme_clients_lock);
@@ -77,7 +92,7 @@ void snvme_drive_remove(struct snvme_client *client)
 	mutex_unlock(&snvme_clients_lock);
 }
 
-/* The next of the other ways to the drive of @client, under the lock. */
+/* The next of the other clients of @client's drive, under the lock. */
 static struct snvme_client *snvme_other(const struct snvme_client *client,
 					struct snvme_client *after)
 {
@@ -93,19 +108,19 @@ static struct snvme_client *snvme_other(const struct snvme_client *client,
 
 /*
  * The next path to the drive of @client, its own included, with a reference;
- * that to @after is given back: a loop goes to the end. Under the lock.
+ * that to @after is given back: a loop runs to the end. Under the lock.
  */
 static struct snvme_path *snvme_next_path(const struct snvme_client *client,
 					  struct snvme_path *after)
 {
-	struct snvme_client *way = after ? after->client : NULL;
+	struct snvme_client *next = after ? after->client : NULL;
 	struct snvme_path *path = NULL;
 
 	lockdep_assert_held(&snvme_clients_lock);
-	way = list_prepare_entry(way, &snvme_clients, entry);
-	list_for_each_entry_continue(way, &snvme_clients, entry) {
-		if (snvme_same_drive(way, client))
-			path = snvme_client_path(way);
+	next = list_prepare_entry(next, &snvme_clients, entry);
+	list_for_each_entry_continue(next, &snvme_clients, entry) {
+		if (snvme_same_drive(next, client))
+			path = snvme_client_path(next);
 		if (path)
 			break;
 	}
@@ -114,9 +129,9 @@ static struct snvme_path *snvme_next_path(const struct snvme_client *client,
 	return path;
 }
 
-/* The @n-th other way, with a reference to its device; NULL: there is none. */
-static struct smartio_device *snvme_other_way(struct snvme_client *client,
-					      unsigned int n)
+/* The @n-th other link, with a reference to its device; NULL: there is none. */
+static struct smartio_device *snvme_other_link(struct snvme_client *client,
+					       unsigned int n)
 {
 	struct smartio_device *sdev = NULL;
 	struct snvme_client *other = NULL;
@@ -133,23 +148,17 @@ static struct smartio_device *snvme_other_way(struct snvme_client *client,
 	return sdev;
 }
 
-/**
- * snvme_drive_revoke() - end a lost path's session over another way
- * @path: lost, with a session
- *
- * Context: process, may sleep for seconds.
- * Return: 0: it is over; -ESTALE: so it is, and this host was fenced since;
- * -ENOLINK: there is no other way that has a session now; else see
- * smartio_revoke().
- */
-int snvme_drive_revoke(struct snvme_path *path)
+/* ---- sessions of lost paths ---- */
+
+/* See struct snvme_drive_ops. */
+static int snvme_drive_revoke(struct snvme_path *path)
 {
 	struct smartio_device *sdev;
 	struct smartio_era now;
 	unsigned int n = 0;
 	int ret = -ENOLINK;
 
-	while (ret && (sdev = snvme_other_way(path->client, n++))) {
+	while (ret && (sdev = snvme_other_link(path->client, n++))) {
 		int error = smartio_revoke(sdev, path->session, &now);
 
 		if (error != -ENOLINK)
@@ -165,15 +174,11 @@ int snvme_drive_revoke(struct snvme_path *path)
 	return ret;
 }
 
-/**
- * snvme_drive_others() - whether there is another way to the drive
- * @client: of this one
- *
- * It may be down. One that goes itself doesn't count.
- *
- * Context: process, may sleep.
+/*
+ * Whether there is another link to the drive. It may be down. One that is being
+ * removed doesn't count. May sleep.
  */
-bool snvme_drive_others(struct snvme_client *client)
+static bool snvme_drive_others(struct snvme_client *client)
 {
 	struct snvme_client *other = NULL;
 	struct snvme_path *path;
@@ -192,14 +197,8 @@ bool snvme_drive_others(struct snvme_client *client)
 	return found;
 }
 
-/**
- * snvme_drive_orphan() - a path goes, and its session is not known to be over
- * @client: of the path
- * @session: the session
- *
- * Context: process, may sleep.
- */
-void snvme_drive_orphan(struct snvme_client *client, u64 session)
+/* A path leaves, and its session may not be over. May sleep. */
+static void snvme_drive_orphan(struct snvme_client *client, u64 session)
 {
 	struct snvme_orphan *orphan = kzalloc(sizeof(*orphan),
 					      GFP_NOIO | __GFP_NOFAIL);
@@ -212,9 +211,6 @@ void snvme_drive_orphan(struct snvme_client *client, u64 session)
 	mutex_unlock(&snvme_clients_lock);
 }
 
-/**
- * snvme_drives_exit() - the module goes
- */
 void snvme_drives_exit(void)
 {
 	struct snvme_orphan *orphan, *next;
@@ -253,7 +249,7 @@ static void snvme_orphan_over(struct snvme_client *client, u64 session)
 	mutex_unlock(&snvme_clients_lock);
 }
 
-/* Sessions of lost paths, over other ways. */
+/* Sessions of lost paths, over other links. */
 static unsigned int snvme_lost_sessions(struct snvme_client *client,
 					u64 *sessions)
 {
@@ -266,14 +262,14 @@ static unsigned int snvme_lost_sessions(struct snvme_client *client,
 		session = READ_ONCE(path->session);
 		if (path->client != client && session &&
 		    READ_ONCE(path->state) == SNVME_LOST &&
-		    count < SNVME_WAYS_MAX)
+		    count < SNVME_PATHS_MAX)
 			sessions[count++] = session;
 	}
 	mutex_unlock(&snvme_clients_lock);
 	return count;
 }
 
-/* Those who hold requests of such a session may let go now. */
+/* Paths that hold requests of such a session may let go now. */
 static void snvme_drive_kick(struct snvme_client *client)
 {
 	struct snvme_path *path = NULL;
@@ -285,19 +281,15 @@ static void snvme_drive_kick(struct snvme_client *client)
 	mutex_unlock(&snvme_clients_lock);
 }
 
-/**
- * snvme_drive_clear() - a path is about to come up: is all that was lost over?
- * @client: of the way; its session is open
- *
- * Other ways are told as well. Not later: nvme-core may wait for the requests
- * of a lost path before it lets another one come up.
- *
- * Context: process, may sleep for seconds.
- * Return: 0, or what keeps a session from being ended.
+/*
+ * A path is about to come up, its session is open: ends all that was lost, and
+ * lets other paths know. Not later: nvme-core may wait for the requests of a
+ * lost path before it lets another one come up. May sleep for seconds. Return:
+ * 0, or the error that keeps a session from being ended.
  */
-int snvme_drive_clear(struct snvme_client *client)
+static int snvme_drive_clear(struct snvme_client *client)
 {
-	u64 sessions[SNVME_WAYS_MAX], session;
+	u64 sessions[SNVME_PATHS_MAX], session;
 	unsigned int count, i;
 	int ret = 0;
 
@@ -313,44 +305,38 @@ int snvme_drive_clear(struct snvme_client *client)
 	return ret;
 }
 
-/**
- * snvme_drive_may_wait() - what waits for a path to the drive may wait on
- * @client: of a way; a path of it that is new has no namespaces yet, so those
- *          of the others are looked at as well
- *
- * Context: process, may sleep.
- */
-void snvme_drive_may_wait(struct snvme_client *client)
+/* A new path has no namespaces yet: so those of the others are included. */
+static void snvme_drive_may_wait(struct snvme_path *path)
 {
-	struct snvme_path *path = NULL;
+	struct snvme_client *client = path->client;
 
+	path = NULL;
 	mutex_lock(&snvme_clients_lock);
 	while ((path = snvme_next_path(client, path)))
-		snvme_path_may_wait(path);
+		snvme_core_may_wait(&path->ctrl);
 	mutex_unlock(&snvme_clients_lock);
 }
 
-static void snvme_path_fenced(struct snvme_client *client,
-			      struct snvme_path *path)
+/* ---- fences ---- */
+
+static void snvme_fence_path(struct snvme_client *client,
+			     struct snvme_path *path)
 {
 	WRITE_ONCE(path->fenced, true);
 	if (path->client != client)	/* the caller sees to its own */
 		snvme_path_lose(path, SNVME_LOSS_FENCED);
 }
 
-/**
- * snvme_drive_opened() - a way has a session now: was this host fenced?
- * @client: of the way
+/*
+ * A client has a session now: was this host fenced? A path of before a fence
+ * fails what it holds, and leaves. Until they all are gone there is no new one:
+ * the disk would live on, and with it requests that wait for a path. May sleep;
+ * on client->wq.
  *
- * A path of before a fence fails what it holds, and goes. Until they all are
- * gone there is no new one: the disk would live on, and with it requests that
- * wait for a path.
- *
- * Context: process, may sleep; on client->wq.
- * Return: 0; -ESTALE: the way's own path has to go; -EAGAIN: it has none, and
- * others are still to go; -ENOLINK: the session is of before a fence itself.
+ * Return: 0; -ESTALE: the client's own path has to leave; -EAGAIN: it has none,
+ * and others have still to leave; -ENOLINK: the session is of before a fence.
  */
-int snvme_drive_opened(struct snvme_client *client)
+static int snvme_drive_opened(struct snvme_client *client)
 {
 	struct smartio_era now = client->sdev->era;
 	struct snvme_path *path = NULL;
@@ -362,7 +348,7 @@ int snvme_drive_opened(struct snvme_client *client)
 		own |= path->client == client;
 		fences = smartio_fences_between(&path->era, &now);
 		if (fences > 0 || READ_ONCE(path->fenced)) {
-			snvme_path_fenced(client, path);
+			snvme_fence_path(client, path);
 			if (path->client == client)
 				ret = -ESTALE;
 			else if (!ret)
@@ -377,16 +363,13 @@ int snvme_drive_opened(struct snvme_client *client)
 	return ret == -EAGAIN && own ? 0 : ret;
 }
 
-/**
- * snvme_drive_refused() - a way is refused, since this host is fenced
- * @client: of the way
- * @own: its path
- *
- * Others of the same time go at once, too, if their links are down as well.
- *
- * Context: process, may sleep; on client->wq.
+/*
+ * A client is refused, since this host is fenced. Other paths of the same time
+ * leave at once, too, if their links are down as well. May sleep; on
+ * client->wq.
  */
-void snvme_drive_refused(struct snvme_client *client, struct snvme_path *own)
+static void snvme_drive_refused(struct snvme_client *client,
+				struct snvme_path *own)
 {
 	struct snvme_path *path = NULL;
 
@@ -395,6 +378,360 @@ void snvme_drive_refused(struct snvme_client *client, struct snvme_path *own)
 	while ((path = snvme_next_path(client, path)))
 		if (path != own && path->era.lender == own->era.lender &&
 		    path->era.fences == own->era.fences)
-			snvme_path_fenced(client, path);
+			snvme_fence_path(client, path);
 	mutex_unlock(&snvme_clients_lock);
 }
+
+/* ---- sessions ---- */
+
+/*
+ * Is the session before over, after this return of smartio_open()? Not if the
+ * lender did not answer, or too late.
+ */
+static bool snvme_session_over(int opened)
+{
+	switch (opened) {
+	case 0:
+	case -EACCES:	/* fenced */
+	case -ESTALE:	/* fenced, and let in again */
+	case -EAGAIN:	/* the controller is being reset */
+	case -ENODEV:	/* exported no more */
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Has this host been fenced, after this return of smartio_open()? Its commands
+ * in flight fail then: others have gone on without it, and they must not come
+ * later, over any path.
+ */
+static bool snvme_was_fenced(int opened)
+{
+	return opened == -EACCES || opened == -ESTALE;
+}
+
+/*
+ * As smartio_open(), for a client and its path or NULL. -ESTALE: this host was
+ * fenced since the path was made. May sleep for seconds; on client->wq, or when
+ * nothing runs there.
+ */
+static int snvme_session_open(struct snvme_client *client,
+			      struct snvme_path *path)
+{
+	int ret = smartio_open(client->sdev);
+
+	if (ret == -EACCES && path)
+		snvme_drive_refused(client, path);
+	if (ret)
+		return ret;
+	ret = snvme_drive_opened(client);
+	if (ret)
+		smartio_close(client->sdev);
+	return ret;
+}
+
+static const char *snvme_explain(int error)
+{
+	switch (error) {
+	case -EACCES:
+		return "this host is fenced";
+	case -ENOSPC:
+		return "no queue pair or memory is left for this host";
+	case -EPROTO:
+	case -EPROTONOSUPPORT:
+		return "its manager speaks another version of the protocol";
+	case -ERANGE:
+		return "a window is too small";
+	case -ENOMEM:
+		return "out of memory";
+	case -ETIMEDOUT:
+		return "no answer";
+	}
+	return "error";
+}
+
+/* Once, until there is another reason. */
+static void snvme_join_log(struct snvme_client *client, int error)
+{
+	struct smartio_device *sdev = client->sdev;
+
+	if (error == client->last_error)
+		return;
+	client->last_error = error;
+	if (!error || snvme_join_passes(error))
+		return;
+	dev_warn(&sdev->dev, "cannot use drive %s of %s over %s: %s (%d)\n",
+		 sdev->pci_name, sdev->host_name, sdev->link_name,
+		 snvme_explain(error), error);
+}
+
+static void snvme_join_later(struct snvme_client *client,
+			     struct snvme_path *path, int error)
+{
+	switch (error) {
+	case -ENODEV:	/* until SMARTIO_READY, or its time is over */
+		if (!path || path->opts.max_reconnects < 0)
+			return;
+		fallthrough;
+	case -EACCES:
+	case -EPROTO:
+	case -EPROTONOSUPPORT:
+	case -ENOSPC:
+		client->backoff_ms = SNVME_BACKOFF_SLOW_MS;
+		break;
+	default:
+		client->backoff_ms = clamp(client->backoff_ms * 2,
+					   SNVME_BACKOFF_MIN_MS,
+					   SNVME_BACKOFF_MAX_MS);
+	}
+	queue_delayed_work(client->wq, &client->join_work,
+			   msecs_to_jiffies(client->backoff_ms));
+}
+
+static const struct snvme_drive_ops snvme_drive_ops;
+
+/*
+ * A session is open. @gen: of the path, before that.
+ * Return: 0, or an error, and the session is closed.
+ */
+static int snvme_join_session(struct snvme_client *client,
+			      struct snvme_path *path, unsigned int gen)
+{
+	struct smartio_device *sdev = client->sdev;
+	u64 session = smartio_session_id(sdev);
+	struct snvme_limits limits;
+	int ret;
+
+	ret = snvme_attach(sdev, &limits);
+	if (ret)
+		goto close;
+	if (path && !snvme_limits_fit(path, &limits)) {
+		dev_err(path->ctrl.device,
+			"the manager offers another subsystem or smaller queues than before\n");
+		ret = -ESTALE;
+		goto close;
+	}
+	if (!path) {
+		path = snvme_path_create(client, &snvme_drive_ops, &limits);
+		if (IS_ERR(path)) {
+			ret = PTR_ERR(path);
+			goto close;
+		}
+		spin_lock(&client->lock);
+		client->path = path;
+		spin_unlock(&client->lock);
+	}
+	WRITE_ONCE(path->session, session);
+	ret = snvme_path_join(path, gen, &limits);
+	if (!ret) {
+		dev_info(path->ctrl.device,
+			 "drive %s of %s over %s: %u+%u queue pairs of %u, %s\n",
+			 sdev->pci_name, sdev->host_name, sdev->link_name,
+			 path->nr_queues, path->nr_poll,
+			 path->queues[0].entries,
+			 path->config.dma_mode == SNVME_DMA_BOUNCE ?
+			 "data copied" : "data mapped");
+		return 0;
+	}
+	if (path->started) {
+		/* lose_work closes the session, and queues the next attempt. */
+		if (ret != -ESTALE)
+			snvme_path_lose(path, SNVME_LOSS_JOIN);
+		return ret;
+	}
+	/* Nobody has seen it: all of it goes. */
+	snvme_path_lose(path, SNVME_LOSS_JOIN);
+	snvme_path_drop(path);
+	smartio_close(sdev);
+	snvme_path_revoked(path, false);
+	snvme_path_discard(path);
+	return ret;
+
+close:
+	smartio_close(sdev);
+	return ret;
+}
+
+static bool snvme_loss_expired(struct snvme_path *path)
+{
+	int attempts = path->opts.max_reconnects;
+
+	return attempts >= 0 && READ_ONCE(path->state) != SNVME_UP &&
+	       time_after(jiffies, path->lost_at + (unsigned long)attempts *
+			  path->opts.reconnect_delay * HZ);
+}
+
+static void snvme_join(struct snvme_client *client, struct snvme_path *path,
+		       unsigned int gen)
+{
+	int ret = snvme_session_open(client, path);
+
+	if (path && snvme_session_over(ret))
+		snvme_path_revoked(path, !snvme_was_fenced(ret));
+	if (!ret && snvme_drive_clear(client)) {
+		smartio_close(client->sdev);
+		ret = -EAGAIN;
+	}
+	if (!ret)
+		ret = snvme_join_session(client, path, gen);
+	snvme_join_log(client, ret);
+	if (!ret) {
+		client->backoff_ms = 0;
+		return;
+	}
+	if (path && (snvme_was_fenced(ret) || snvme_loss_expired(path)))
+		snvme_path_expel(path);
+	else
+		snvme_join_later(client, path, ret);
+}
+
+/* Not while it is up, nor before a loss was dealt with. */
+static bool snvme_may_join(struct snvme_path *path, unsigned int *gen)
+{
+	bool may;
+
+	spin_lock_irq(&path->lock);
+	*gen = path->gen;
+	may = !path->leaving && !path->fenced &&
+	      ((path->state == SNVME_LOST && path->dropped) ||
+	       path->state == SNVME_REVOKED);
+	spin_unlock_irq(&path->lock);
+	return may;
+}
+
+static void snvme_join_work(struct work_struct *work)
+{
+	struct snvme_client *client = container_of(to_delayed_work(work),
+						   struct snvme_client,
+						   join_work);
+	struct snvme_path *path;
+	unsigned int noio, gen = 0;
+
+	if (client->removing || client->detached)
+		return;
+	/* memory may have to be written to this disk before there is some */
+	noio = memalloc_noio_save();
+	path = snvme_client_path(client);
+	if (!path || snvme_may_join(path, &gen))
+		snvme_join(client, path, gen);
+	if (path)
+		nvme_put_ctrl(&path->ctrl);
+	memalloc_noio_restore(noio);
+}
+
+/* An attempt is worth it now. Any context. */
+void snvme_client_kick(struct snvme_client *client)
+{
+	client->backoff_ms = 0;
+	mod_delayed_work(client->wq, &client->join_work, 0);
+}
+
+/* @client: zeroed. */
+void snvme_client_init(struct snvme_client *client)
+{
+	spin_lock_init(&client->lock);
+	init_waitqueue_head(&client->gone);
+	INIT_DELAYED_WORK(&client->join_work, snvme_join_work);
+}
+
+static void snvme_drive_rejoin(struct snvme_path *path, unsigned int delay_ms)
+{
+	mod_delayed_work(path->wq, &path->client->join_work,
+			 msecs_to_jiffies(delay_ms));
+}
+
+/* ---- a path that leaves ---- */
+
+/*
+ * Its controller is being deleted. Requests that it holds may be sent again by
+ * another path only when the lender has ended the session.
+ *
+ * Return: whether it may still end.
+ */
+static bool snvme_leave_waits(struct snvme_path *path)
+{
+	if (time_after(jiffies, path->leave_by)) {
+		dev_err(path->ctrl.device,
+			"%s did not end the session within %u s, going anyway\n",
+			path->sdev->host_name, SNVME_LEAVE_S);
+		return false;
+	}
+	return smartio_link_up(path->sdev) ||
+	       (snvme_path_held(path) && snvme_drive_others(path->client));
+}
+
+/*
+ * Return: whether the lender has ended the session, and another path may send
+ * again what was in flight. If not, the link is down, and the window shut; or
+ * this host is fenced.
+ */
+static bool snvme_leave_session(struct snvme_path *path)
+{
+	struct snvme_client *client = path->client;
+	int ret;
+
+	while (path->session && !READ_ONCE(path->fenced)) {
+		if (!snvme_path_revoke(path))
+			break;
+		if (smartio_link_up(path->sdev)) {
+			ret = snvme_session_open(client, path);
+			if (!ret)
+				smartio_close(path->sdev);
+			/* The device is exported no more, or not to us: all ended. */
+			if (snvme_session_over(ret))
+				return !snvme_was_fenced(ret);
+		}
+		if (!snvme_leave_waits(path)) {
+			snvme_drive_orphan(client, path->session);
+			return false;
+		}
+		msleep(SNVME_BACKOFF_MIN_MS);
+	}
+	return !READ_ONCE(path->fenced);
+}
+
+/* See struct snvme_drive_ops. */
+static void snvme_drive_leave(struct snvme_path *path)
+{
+	struct snvme_client *client = path->client;
+	unsigned int noio = memalloc_noio_save();
+
+	spin_lock_irq(&path->lock);
+	path->leave_by = jiffies + SNVME_LEAVE_S * HZ;
+	path->leaving = true;
+	spin_unlock_irq(&path->lock);
+	snvme_path_lose(path, SNVME_LOSS_REMOVED);
+	snvme_core_delete_noio(&path->ctrl);
+	cancel_delayed_work_sync(&client->join_work);
+	queue_work(client->wq, &path->lose_work);
+	flush_work(&path->lose_work);
+	snvme_path_close(path);
+	snvme_path_revoked(path, snvme_leave_session(path));
+	memalloc_noio_restore(noio);
+}
+
+/* Then the client may make a new one; nothing of @path->sdev is used here. */
+static void snvme_drive_gone(struct snvme_path *path)
+{
+	struct snvme_client *client = path->client;
+
+	/* One that was up is deleted by a user, or expelled. */
+	if (path->started && !path->expelled)
+		client->detached = true;
+	/* all of it under the lock: once it is free the client may be, too */
+	spin_lock(&client->lock);
+	client->path = NULL;
+	if (path->expelled && !client->removing)
+		snvme_client_kick(client);
+	wake_up_all(&client->gone);
+	spin_unlock(&client->lock);
+}
+
+static const struct snvme_drive_ops snvme_drive_ops = {
+	.rejoin = snvme_drive_rejoin,
+	.revoke = snvme_drive_revoke,
+	.may_wait = snvme_drive_may_wait,
+	.leave = snvme_drive_leave,
+	.gone = snvme_drive_gone,
+};

@@ -1,13 +1,90 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
+ * What the manager and the drive say of themselves, when a session begins.
+ *
  * Behind a link that comes back may be another drive. nvme-core doesn't look
- * when a controller reconnects, and by the time it rescans namespaces, I/O goes
- * to them again: so this compares before.
+ * when a controller reconnects, and by the time it rescans namespaces, I/O
+ * reaches them again: so this compares before.
  */
 #include <linux/slab.h>
-#include <linux/unaligned.h>
 
 #include "client.h"
+
+/* ---- the manager ---- */
+
+/* The reply as it came. -EPROTO; -ENOSPC: no queue pair left. */
+static int snvme_limits_check(const struct snvme_attach_reply *r,
+			      struct snvme_limits *limits)
+{
+	limits->cntlid = le16_to_cpu(r->cntlid);
+	limits->queue_pairs = le16_to_cpu(r->queue_pairs);
+	limits->max_entries = le16_to_cpu(r->max_entries);
+	limits->cap = le64_to_cpu(r->cap);
+	limits->vs = le32_to_cpu(r->vs);
+	limits->max_bytes = le32_to_cpu(r->max_bytes) &
+			    ~(NVME_CTRL_PAGE_SIZE - 1);
+	limits->sgls = le32_to_cpu(r->sgls);
+	limits->db_offset = le32_to_cpu(r->db_offset);
+	limits->db_stride = le32_to_cpu(r->db_stride);
+	limits->incarnation = le64_to_cpu(r->incarnation);
+	limits->quirks = le64_to_cpu(r->quirks);
+	if (strscpy(limits->subnqn, r->subnqn) <= 0)
+		return -EPROTO;
+	/* No subsystem reset, no CRTO: there are no such registers here. */
+	limits->cap &= ~(BIT_ULL(36) | BIT_ULL(59) | BIT_ULL(60));
+	if (le16_to_cpu(r->version) != SNVME_VERSION ||
+	    limits->max_entries < 2 || !limits->max_bytes ||
+	    limits->db_stride < 4 || limits->db_stride > SZ_128K ||
+	    !is_power_of_2(limits->db_stride) || limits->db_offset % 4)
+		return -EPROTO;
+	if (!limits->queue_pairs)
+		return -ENOSPC;
+	return 0;
+}
+
+/*
+ * The first message of a session. May sleep. Return: 0; -EPROTO: another
+ * version, or nonsense; -ENOSPC: no queue pair left; that of smartio_call().
+ */
+int snvme_attach(struct smartio_device *sdev, struct snvme_limits *limits)
+{
+	struct snvme_attach_req request = {
+		.op = cpu_to_le16(SNVME_ATTACH),
+		.version = cpu_to_le16(SNVME_VERSION),
+	};
+	struct snvme_attach_reply *reply;
+	size_t size = sizeof(*reply);
+	int ret;
+
+	reply = kzalloc(sizeof(*reply), GFP_KERNEL);
+	if (!reply)
+		return -ENOMEM;
+	ret = smartio_call(sdev, &request, sizeof(request), reply, &size,
+			   SNVME_CALL_MS);
+	if (!ret && size != sizeof(*reply))
+		ret = -EPROTO;
+	if (!ret)
+		ret = snvme_limits_check(reply, limits);
+	kfree(reply);
+	return ret;
+}
+
+/*
+ * Can a path that was up once go on in a session with these limits? Queue and
+ * request sizes are fixed when the path is made, since requests of that size
+ * may wait. A queue pair less is no problem.
+ */
+bool snvme_limits_fit(struct snvme_path *path,
+		      const struct snvme_limits *limits)
+{
+	return !strcmp(limits->subnqn, path->limits.subnqn) &&
+	       limits->max_bytes >= path->max_bytes &&
+	       limits->max_entries >= path->queues[0].entries &&
+	       NVME_CAP_MQES(limits->cap) + 1 >= path->queues[0].entries &&
+	       limits->quirks == path->limits.quirks;
+}
+
+/* ---- the drive ---- */
 
 static int snvme_identify(struct snvme_path *path, u8 cns, u32 nsid,
 			  void *data)
@@ -81,9 +158,9 @@ static bool snvme_has_descriptors(struct nvme_ctrl *ctrl)
 }
 
 /* A namespace that is gone is no reason: the rescan removes it. */
-static int snvme_check_ns(struct snvme_path *path, struct nvme_ns *ns,
-			  void *data)
+static int snvme_check_ns(struct nvme_ns *ns, void *data)
 {
+	struct snvme_path *path = to_snvme_path(ns->ctrl);
 	const struct nvme_ns_ids *ids = &ns->head->ids;
 	int ret = NVME_SC_INVALID_FIELD;
 	bool differs = false;
@@ -110,21 +187,16 @@ static int snvme_check_ns(struct snvme_path *path, struct nvme_ns *ns,
 	return ret < 0 || ret == NVME_SC_HOST_PATH_ERROR ? -ENOLINK : 0;
 }
 
-/**
- * snvme_identity_check() - is it the drive that it was?
- * @path: that was up once; its admin commands work
- *
- * Context: process, may sleep.
- * Return: 0; -ESTALE: another one, said in the log; another negative error:
- * can't say.
+/*
+ * Is it the drive of before? Its admin commands work. May sleep. Return: 0;
+ * -ESTALE: another one, said in the log; another negative error: unknown.
  */
 int snvme_identity_check(struct snvme_path *path)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
 	struct nvme_subsystem *subsys = ctrl->subsys;
 	struct nvme_id_ctrl *id;
-	struct nvme_ns *ns;
-	int ret, idx;
+	int ret;
 
 	id = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
 	if (!id)
@@ -143,14 +215,7 @@ int snvme_identity_check(struct snvme_path *path)
 		ret = -ESTALE;
 		goto out;
 	}
-	idx = srcu_read_lock(&ctrl->srcu);
-	list_for_each_entry_srcu(ns, &ctrl->namespaces, list,
-				 srcu_read_lock_held(&ctrl->srcu)) {
-		ret = snvme_check_ns(path, ns, id);
-		if (ret)
-			break;
-	}
-	srcu_read_unlock(&ctrl->srcu, idx);
+	ret = snvme_core_each_ns(ctrl, snvme_check_ns, id);
 out:
 	kfree(id);
 	return ret;

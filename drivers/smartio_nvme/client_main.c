@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * smartio_nvme.ko: NVMe drives that other hosts lend, and this host's own lent
- * ones, as ordinary NVMe disks. This file: the driver on the bus "smartio",
- * and the module's parameters.
+ * smartio_nvme.ko: NVMe drives that other hosts export, and this host's own
+ * exported ones, as ordinary NVMe disks. This file: the driver on the bus
+ * "smartio".
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -11,101 +11,6 @@
 
 #define CREATE_TRACE_POINTS
 #include "client_trace.h"
-
-static char *dma_mode = "iommu";
-module_param(dma_mode, charp, 0444);
-MODULE_PARM_DESC(dma_mode,
-		 "iommu: data is mapped for the device; bounce: data is copied through memory made for it");
-
-static char *sq_placement = "lender";
-module_param(sq_placement, charp, 0444);
-MODULE_PARM_DESC(sq_placement,
-		 "where submission queues are: lender, borrower, cmb");
-
-static unsigned int queues;
-module_param(queues, uint, 0444);
-MODULE_PARM_DESC(queues,
-		 "queue pairs with an interrupt, at most; 0: one for each CPU");
-
-static unsigned int poll_queues;
-module_param(poll_queues, uint, 0444);
-MODULE_PARM_DESC(poll_queues, "queue pairs that are polled");
-
-static unsigned int queue_entries = 128;
-module_param(queue_entries, uint, 0444);
-MODULE_PARM_DESC(queue_entries, "entries of a queue");
-
-static unsigned int max_kib = 128;
-module_param(max_kib, uint, 0444);
-MODULE_PARM_DESC(max_kib, "largest request, in KiB (4 to 2048)");
-
-static unsigned int bounce_kib = 1024;
-module_param(bounce_kib, uint, 0444);
-MODULE_PARM_DESC(bounce_kib, "memory of a drive to copy data through, in KiB");
-
-static unsigned int sgl_threshold = 8192;
-module_param(sgl_threshold, uint, 0644);
-MODULE_PARM_DESC(sgl_threshold,
-		 "use an SGL for data in one piece of at least so many bytes that needs more than two PRPs; 0: never");
-
-static int dev_loss_tmo = -1;
-module_param(dev_loss_tmo, int, 0644);
-MODULE_PARM_DESC(dev_loss_tmo,
-		 "seconds after which I/O of a lost path fails; -1: never (fast_io_fail_tmo in sysfs)");
-
-static bool path_iostats;
-module_param(path_iostats, bool, 0644);
-MODULE_PARM_DESC(path_iostats,
-		 "count I/O for each path's hidden disk (nvmeXcYnZ), too, from when it appears; for the disk it always is");
-
-static const char * const dma_modes[] = {
-	[SNVME_DMA_MAP] = "iommu",
-	[SNVME_DMA_BOUNCE] = "bounce",
-};
-
-static const char * const placements[] = {
-	[SNVME_SQ_SEGMENT] = "lender",
-	[SNVME_SQ_BORROWER] = "borrower",
-	[SNVME_SQ_CMB] = "cmb",
-};
-
-/**
- * snvme_config_get() - the parameters of now, within their limits
- * @config: filled in
- *
- * Context: any.
- */
-void snvme_config_get(struct snvme_config *config)
-{
-	*config = (struct snvme_config){
-		.dma_mode = sysfs_match_string(dma_modes, dma_mode),
-		.placement = sysfs_match_string(placements, sq_placement),
-		.queues = queues,
-		.poll_queues = min(poll_queues, num_online_cpus()),
-		.entries = clamp(queue_entries, 2U, 4096U),
-		.max_bytes = round_down(clamp(max_kib, 4U, 2048U) * SZ_1K,
-					NVME_CTRL_PAGE_SIZE),
-		.bounce_bytes = clamp(bounce_kib, 4U, 65536U) * SZ_1K,
-		.sgl_threshold = READ_ONCE(sgl_threshold),
-		.dev_loss_tmo = max(READ_ONCE(dev_loss_tmo), -1),
-		.path_iostats = READ_ONCE(path_iostats),
-	};
-}
-
-static int snvme_config_check(void)
-{
-	if (sysfs_match_string(dma_modes, dma_mode) < 0) {
-		pr_err("smartio_nvme: dma_mode=%s is neither iommu nor bounce\n",
-		       dma_mode);
-		return -EINVAL;
-	}
-	if (sysfs_match_string(placements, sq_placement) < 0) {
-		pr_err("smartio_nvme: sq_placement=%s is none of lender, borrower, cmb\n",
-		       sq_placement);
-		return -EINVAL;
-	}
-	return 0;
-}
 
 static int snvme_probe(struct smartio_device *sdev)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to a path.
+ * States of a path.
  *
  *            session granted              all queues created
  *   (none) ------------------> JOINING -----------------------> UP
@@ -10,21 +10,28 @@
  *            REVOKED <------------ LOST <-----------------------+
  *         smartio_open(), smartio_revoke()
  *
- * Lost: the link went down, the lender ended the session, a command timed out
- * twice, or somebody wants a reset. From then on nothing is sent, and requests
- * that were are held: the device may still work on them, so neither may their
- * memory be used again, nor may they be sent again by this or another path.
+ * Lost: the link is down, the lender ended the session, a command timed out
+ * twice, or this host asked for a reset. From then on nothing is sent, and
+ * requests that were sent are held: the device may still work on them, so
+ * neither may their memory be used again, nor may they be sent again by this or
+ * another path.
  *
  * smartio_open() succeeds only when the lender has ended the old session; over
- * another way to the drive smartio_revoke() ends it, after this one's window
+ * another path to the drive smartio_revoke() ends it, after this one's window
  * was shut. Then true completions are taken from the CQs, and all other
  * requests are given back to nvme-core, which sends them again.
  *
  * Losses and joins run on the client's ordered workqueue, one after another.
  */
+#include <linux/delay.h>
+#include <linux/group_cpus.h>
+#include <linux/slab.h>
+
 #include "client.h"
 #include "client_trace.h"
 
+/* Until the first attempt after a loss. */
+#define SNVME_RETRY_MS		100
 /* Until the lender, which did not answer, is asked again. */
 #define SNVME_REVOKE_AGAIN_S	1
 
@@ -45,33 +52,8 @@ static const char * const snvme_losses[] = {
 	[SNVME_LOSS_REMOVED] = "removed from this host",
 };
 
-/**
- * snvme_client_path() - the path of a client
- * @client: the client
- *
- * Context: any.
- * Return: it, with a reference for nvme_put_ctrl(), or NULL.
- */
-struct snvme_path *snvme_client_path(struct snvme_client *client)
-{
-	struct snvme_path *path;
-
-	spin_lock(&client->lock);
-	path = client->path;
-	if (path)
-		nvme_get_ctrl(&path->ctrl);
-	spin_unlock(&client->lock);
-	return path;
-}
-
-/**
- * snvme_path_set() - note a new state
- * @path: the path
- * @state: its state
- *
- * Context: under path->lock.
- */
-void snvme_path_set(struct snvme_path *path, enum snvme_state state)
+/* Under path->lock. */
+static void snvme_path_set(struct snvme_path *path, enum snvme_state state)
 {
 	lockdep_assert_held(&path->lock);
 	trace_snvme_path_state(path, path->state, state,
@@ -79,14 +61,11 @@ void snvme_path_set(struct snvme_path *path, enum snvme_state state)
 	WRITE_ONCE(path->state, state);
 }
 
-/**
- * snvme_path_lose() - the path can't be used any more
- * @path: the path
- * @loss: why
- *
- * A join that is under way fails soon; the rest is left to lose_work.
- *
- * Context: any.
+/* ---- loss ---- */
+
+/*
+ * The path can't be used any more. A join in progress fails soon; the rest is
+ * left to lose_work. Any context.
  */
 void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss)
 {
@@ -102,7 +81,7 @@ void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss)
 	path->admin_live = false;
 	if (path->state != SNVME_LOST) {
 		path->why = snvme_losses[loss];
-		path->wanted = loss >= SNVME_LOSS_RESET;
+		path->requested = loss >= SNVME_LOSS_RESET;
 		/* attempts that fail are no new losses */
 		if (path->state == SNVME_UP || !path->started)
 			path->lost_at = jiffies;
@@ -110,7 +89,7 @@ void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss)
 		snvme_path_set(path, SNVME_LOST);
 	}
 	snvme_relay_fail_all(path);
-	queue_work(path->client->wq, &path->lose_work);
+	queue_work(path->wq, &path->lose_work);
 	spin_unlock_irqrestore(&path->lock, flags);
 }
 
@@ -122,13 +101,7 @@ static bool snvme_count_started(struct request *rq, void *data)
 	return true;
 }
 
-/**
- * snvme_path_held() - requests that were sent and have no answer
- * @path: the path
- *
- * Context: process.
- * Return: how many.
- */
+/* Number of requests that were sent and have no answer. */
 unsigned int snvme_path_held(struct snvme_path *path)
 {
 	unsigned int count = 0;
@@ -158,18 +131,14 @@ static void snvme_drop_admin(struct snvme_path *path)
 	spin_unlock_irq(&path->lock);
 }
 
-/**
- * snvme_path_drop() - nothing is sent any more; what was is held
- * @path: lost
- *
- * Requests that nvme-core has not started go elsewhere by themselves from here
- * on.
+/*
+ * Nothing is sent any more; requests that were sent are held. Those that
+ * nvme-core has not started take another path by themselves from here on.
  *
  * The queues are not quiesced: a scan may add a namespace between quiesce and
- * unquiesce, at which blk-mq warns. The SQ's lock does it, and then a
- * queue_rq() that is under way is waited for.
- *
- * Context: process, may sleep.
+ * unquiesce, at which blk-mq warns. The SQ's lock stops them. Then each running
+ * queue_rq() is waited for: blk-mq calls it under rcu_read_lock(), since the tag
+ * set has no BLK_MQ_F_BLOCKING. May sleep.
  */
 void snvme_path_drop(struct snvme_path *path)
 {
@@ -180,12 +149,28 @@ void snvme_path_drop(struct snvme_path *path)
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_RESETTING);
 	for (i = 0; i < path->max_queues; i++)
 		snvme_queue_stop(&path->queues[i]);
-	if (ctrl->tagset)
-		blk_mq_wait_quiesce_done(ctrl->tagset);
+	synchronize_rcu();
 	snvme_drop_admin(path);
 	/* Here, so that nvme-core's fast_io_fail_tmo counts from the loss. */
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_CONNECTING);
 }
+
+/* Once a loss: one that this host asked for is no warning. */
+static void snvme_loss_log(struct snvme_path *path)
+{
+	unsigned int held = snvme_path_held(path);
+
+	if (path->loss_logged)
+		return;
+	path->loss_logged = true;
+	snvme_count(path, SNVME_STAT_HELD, held);
+	if (!path->started)
+		return;
+	dev_printk(path->requested ? KERN_INFO : KERN_WARNING, path->ctrl.device,
+		   "path lost (%s), %u requests held\n", path->why, held);
+}
+
+/* ---- the end of held requests ---- */
 
 static bool snvme_fail_request(struct request *rq, void *data)
 {
@@ -193,7 +178,7 @@ static bool snvme_fail_request(struct request *rq, void *data)
 
 	if (!blk_mq_request_started(rq) || blk_mq_request_completed(rq))
 		return true;
-	/* Another path does it. One that goes gets it back: snvme_flush_hold() */
+	/* Another path does it; snvme_flush_hold() takes it back. */
 	if (snvme_flush_is_elsewhere(rq))
 		return true;
 	nvme_req(rq)->status = NVME_SC_HOST_ABORTED_CMD | NVME_STATUS_DNR;
@@ -217,20 +202,17 @@ static void snvme_fail_held(struct snvme_path *path)
 		dev_warn(path->ctrl.device, "%u held requests failed\n", count);
 }
 
-/**
- * snvme_path_revoked() - the device touches nothing of the old session any more
- * @path: dropped
- * @retry: it was the lender who said so, so that another path may send again
- *         what is held; else that fails
- *
- * Context: process, may sleep.
+/*
+ * The device touches nothing of the old session any more. @retry: the lender
+ * said so, so that another path may send again what is held; else that fails.
+ * May sleep.
  */
 void snvme_path_revoked(struct snvme_path *path, bool retry)
 {
 	unsigned int i, late = 0, held;
 
 	retry &= !READ_ONCE(path->fenced);
-	path->told = false;
+	path->loss_logged = false;
 	WRITE_ONCE(path->session, 0);
 	cancel_delayed_work(&path->fail_work);
 	for (i = 0; i < path->max_queues; i++)
@@ -240,7 +222,7 @@ void snvme_path_revoked(struct snvme_path *path, bool retry)
 	snvme_flush_hold(path);
 	if (retry) {
 		snvme_count(path, SNVME_STAT_CANCELLED, held);
-		snvme_path_may_wait(path);
+		snvme_core_may_wait(&path->ctrl);
 		nvme_cancel_tagset(&path->ctrl);
 	} else {
 		snvme_fail_held(path);
@@ -259,41 +241,90 @@ void snvme_path_revoked(struct snvme_path *path, bool retry)
 			 retry ? "given back" : "failed");
 }
 
-/* Once a loss: what was asked for here is no warning. */
-static void snvme_loss_log(struct snvme_path *path)
+/*
+ * Ends a lost path's session over another path: its own link may be down for
+ * long. Its window is shut: lose_work has seen to it. May sleep for seconds.
+ * Return: 0: the session is over, held requests were given back; else see
+ * struct snvme_drive_ops.
+ */
+int snvme_path_revoke(struct snvme_path *path)
 {
-	unsigned int held = snvme_path_held(path);
+	int ret = path->ended ? 0 : path->drive->revoke(path);
 
-	if (path->told)
-		return;
-	path->told = true;
-	snvme_count(path, SNVME_STAT_HELD, held);
-	if (!path->started)
-		return;
-	dev_printk(path->wanted ? KERN_INFO : KERN_WARNING, path->ctrl.device,
-		   "path lost (%s), %u requests held\n", path->why, held);
+	if (ret == -ESTALE) {
+		WRITE_ONCE(path->fenced, true);
+		snvme_path_lose(path, SNVME_LOSS_FENCED);
+	} else if (ret) {
+		return ret;
+	}
+	snvme_path_revoked(path, true);
+	return 0;
 }
 
-/**
- * snvme_path_expel() - we delete it, so that a new one may come
- * @path: the path; unless a user deletes it already
- *
- * Context: process, may sleep.
+static void snvme_revoke_work(struct work_struct *work)
+{
+	struct snvme_path *path = container_of(to_delayed_work(work),
+					       struct snvme_path, revoke_work);
+	int ret;
+
+	if (!path->session || path->leaving || READ_ONCE(path->fenced) ||
+	    READ_ONCE(path->state) != SNVME_LOST || !path->dropped)
+		return;
+	ret = snvme_path_revoke(path);
+	if (ret && ret != -ENOLINK)
+		mod_delayed_work(path->wq, &path->revoke_work,
+				 SNVME_REVOKE_AGAIN_S * HZ);
+}
+
+/* Another path may be able to end a lost path's session. Any context. */
+void snvme_path_failover(struct snvme_path *path)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->lock, flags);
+	if (!path->closed)
+		mod_delayed_work(path->wq, &path->revoke_work, 0);
+	spin_unlock_irqrestore(&path->lock, flags);
+}
+
+/*
+ * Held requests have waited long enough (dev_loss_tmo). They may only fail
+ * when the device can't reach their memory: with the link up that is when the
+ * lender has said so, which comes by smartio_open(). While the lender can be
+ * asked over another path they wait for its answer: an application that sees a
+ * write fail writes something newer, over that path.
  */
+static void snvme_fail_work(struct work_struct *work)
+{
+	struct snvme_path *path = container_of(to_delayed_work(work),
+					       struct snvme_path, fail_work);
+	int ret = -ENOLINK;
+
+	if (READ_ONCE(path->state) != SNVME_LOST || path->leaving)
+		return;
+	if (path->session && path->dropped)
+		ret = snvme_path_revoke(path);
+	if (!ret)
+		return;
+	if (ret != -ENOLINK || smartio_link_up(path->sdev))
+		mod_delayed_work(path->wq, &path->fail_work, HZ);
+	else
+		snvme_fail_held(path);
+}
+
+/* Deletes the path, so that a new one may come; unless a user deletes it. */
 void snvme_path_expel(struct snvme_path *path)
 {
-	/* As nvme_delete_ctrl(), but whose deletion it is stands before it runs. */
-	if (!nvme_change_ctrl_state(&path->ctrl, NVME_CTRL_DELETING))
+	if (!snvme_core_delete_begin(&path->ctrl))
 		return;
 	path->expelled = true;
-	queue_work(nvme_delete_wq, &path->ctrl.delete_work);
+	snvme_core_delete(&path->ctrl);
 }
 
 static void snvme_lose_work(struct work_struct *work)
 {
 	struct snvme_path *path = container_of(work, struct snvme_path,
 					       lose_work);
-	struct snvme_client *client = path->client;
 	bool again, session;
 	unsigned int gen;
 	int tmo;
@@ -321,120 +352,30 @@ static void snvme_lose_work(struct work_struct *work)
 		snvme_path_expel(path);
 		return;
 	}
-	/* lost again since: nothing was sent in between */
+	/* Lost again since: nothing was sent in between. */
 	if (!path->session)
 		snvme_path_revoked(path, true);
 	snvme_path_failover(path);
 	tmo = path->opts.fast_io_fail_tmo;
 	if (tmo >= 0)
-		mod_delayed_work(client->wq, &path->fail_work, tmo * HZ);
-	mod_delayed_work(client->wq, &client->join_work,
-			 session ? 0 : msecs_to_jiffies(SNVME_RETRY_MS));
+		mod_delayed_work(path->wq, &path->fail_work, tmo * HZ);
+	path->drive->rejoin(path, session ? 0 : SNVME_RETRY_MS);
 }
 
-/**
- * snvme_path_revoke() - ends a lost path's session over another way
- * @path: dropped; its own link may be down for long
- *
- * Its window is shut: lose_work has seen to it.
- *
- * Context: process, may sleep for seconds.
- * Return: 0: it is over, and what was held is given back; -ENOLINK: there is no
- * other way that has a session now; else see smartio_revoke().
- */
-int snvme_path_revoke(struct snvme_path *path)
-{
-	int ret = path->ended ? 0 : snvme_drive_revoke(path);
-
-	if (ret == -ESTALE) {
-		WRITE_ONCE(path->fenced, true);
-		snvme_path_lose(path, SNVME_LOSS_FENCED);
-	} else if (ret) {
-		return ret;
-	}
-	snvme_path_revoked(path, true);
-	return 0;
-}
-
-static void snvme_revoke_work(struct work_struct *work)
-{
-	struct snvme_path *path = container_of(to_delayed_work(work),
-					       struct snvme_path, revoke_work);
-	int ret;
-
-	if (!path->session || path->leaving || READ_ONCE(path->fenced) ||
-	    READ_ONCE(path->state) != SNVME_LOST || !path->dropped)
-		return;
-	ret = snvme_path_revoke(path);
-	if (ret && ret != -ENOLINK)
-		mod_delayed_work(path->client->wq, &path->revoke_work,
-				 SNVME_REVOKE_AGAIN_S * HZ);
-}
-
-/**
- * snvme_path_failover() - another way may be able to end a lost path's session
- * @path: the path
- *
- * Context: any.
- */
-void snvme_path_failover(struct snvme_path *path)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&path->lock, flags);
-	if (!path->closed)
-		mod_delayed_work(path->client->wq, &path->revoke_work, 0);
-	spin_unlock_irqrestore(&path->lock, flags);
-}
-
-/*
- * Held requests have waited long enough (dev_loss_tmo). They may only fail
- * when the device can't reach their memory: with the link up that is when the
- * lender has said so, which comes by smartio_open(). While the lender can be
- * asked over another way they wait for its answer: who is told that a write
- * failed writes something newer, over that way.
- */
-static void snvme_fail_work(struct work_struct *work)
-{
-	struct snvme_path *path = container_of(to_delayed_work(work),
-					       struct snvme_path, fail_work);
-	int ret = -ENOLINK;
-
-	if (READ_ONCE(path->state) != SNVME_LOST || path->leaving)
-		return;
-	if (path->session && path->dropped)
-		ret = snvme_path_revoke(path);
-	if (!ret)
-		return;
-	if (ret != -ENOLINK || smartio_link_up(path->sdev))
-		mod_delayed_work(path->client->wq, &path->fail_work, HZ);
-	else
-		snvme_fail_held(path);
-}
-
-/**
- * snvme_path_init() - what a new path needs for the above
- * @path: zeroed
- */
+/* @path: zeroed. */
 void snvme_path_init(struct snvme_path *path)
 {
 	spin_lock_init(&path->lock);
 	INIT_LIST_HEAD(&path->relays);
-	INIT_LIST_HEAD(&path->flushes);
 	INIT_WORK(&path->lose_work, snvme_lose_work);
 	INIT_DELAYED_WORK(&path->revoke_work, snvme_revoke_work);
 	INIT_DELAYED_WORK(&path->fail_work, snvme_fail_work);
-	snvme_access_init(path);
+	path->lose = snvme_path_lose;
 	path->state = SNVME_JOINING;
 	path->why = "";
 }
 
-/**
- * snvme_path_close() - no more losses
- * @path: lost, and that was dealt with
- *
- * Context: process, may sleep; on client->wq only if lose_work isn't.
- */
+/* No more losses; the last one is dealt with. May sleep; not in these works. */
 void snvme_path_close(struct snvme_path *path)
 {
 	spin_lock_irq(&path->lock);
@@ -443,4 +384,221 @@ void snvme_path_close(struct snvme_path *path)
 	cancel_work_sync(&path->lose_work);
 	cancel_delayed_work_sync(&path->revoke_work);
 	cancel_delayed_work_sync(&path->fail_work);
+}
+
+/* ---- join; the order of steps is nvme-core's: see docs/ ---- */
+
+/*
+ * Does this reason pass by itself? A link that was lost, a drive that is reset
+ * or taken back: the log has it already. -EINTR: a reset cancelled the manager's
+ * admin command (mgr_sync()).
+ */
+bool snvme_join_passes(int error)
+{
+	return error == -EAGAIN || error == -ENOLINK || error == -ENODEV ||
+	       error == -ESTALE || error == -EINTR;
+}
+
+static bool snvme_join_over(struct snvme_path *path, unsigned int gen)
+{
+	return gen != READ_ONCE(path->gen) || READ_ONCE(path->leaving);
+}
+
+/*
+ * core's functions return the status of a command, or -EIO for any. If one got
+ * no answer it is the path's loss, of which lose_work may not know yet.
+ */
+static int snvme_join_error(struct snvme_path *path, int ret)
+{
+	if (ret <= 0 && ret != -EIO)
+		return ret;
+	return READ_ONCE(path->unanswered) ? -ENOLINK : -EIO;
+}
+
+static int snvme_join_admin(struct snvme_path *path, unsigned int gen)
+{
+	struct nvme_ctrl *ctrl = &path->ctrl;
+	int ret;
+
+	if (!ctrl->admin_tagset) {
+		ret = nvme_alloc_admin_tag_set(ctrl, &path->admin_tags,
+					       &snvme_admin_mq_ops,
+					       snvme_admin_cmd_size());
+		if (ret)
+			return ret;
+	}
+	ret = nvme_enable_ctrl(ctrl);
+	if (ret)
+		return ret;
+	spin_lock_irq(&path->lock);
+	if (gen == path->gen && !path->leaving)
+		path->admin_live = true;
+	spin_unlock_irq(&path->lock);
+	ctrl->sqsize = path->queues[0].entries - 1;
+	ctrl->max_hw_sectors = path->max_bytes >> SECTOR_SHIFT;
+	ctrl->max_segments = path->max_bytes / NVME_CTRL_PAGE_SIZE + 1;
+	if (path->started) {
+		ret = snvme_identity_check(path);
+		if (ret)
+			return ret;
+	}
+	return snvme_join_error(path, nvme_init_ctrl_finish(ctrl, false));
+}
+
+/*
+ * How many queues of which kind. Fewer than before: the polled ones, which are
+ * last in order, are dropped first, so that no queue changes its kind under a
+ * request.
+ */
+static int snvme_join_count(struct snvme_path *path, unsigned int *queues,
+			    unsigned int *poll)
+{
+	int count = min_t(unsigned int, path->max_queues,
+			  path->limits.queue_pairs);
+	unsigned int granted;
+	int ret;
+
+	ret = nvme_set_queue_count(&path->ctrl, &count);
+	if (ret)
+		return snvme_join_error(path, ret);
+	if (count <= 0)
+		return -ENOSPC;
+	granted = count;
+	if (path->started) {
+		*queues = min(granted, path->nr_queues);
+		*poll = min(granted - *queues, path->nr_poll);
+	} else {
+		*poll = min(path->config.poll_queues, granted - 1);
+		*queues = min(granted - *poll,
+			      path->max_queues - path->config.poll_queues);
+	}
+	return 0;
+}
+
+static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
+			     unsigned int poll)
+{
+	struct cpumask *masks = group_cpus_evenly(queues);
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < queues + poll && !ret; i++)
+		ret = snvme_queue_open(&path->queues[i], i >= queues,
+				       masks && i < queues ? &masks[i] : NULL);
+	kfree(masks);
+	if (ret && !snvme_join_passes(ret))
+		dev_err(path->ctrl.device, "queue pair %u of %u: %d\n", i,
+			queues + poll, ret);
+	return ret;
+}
+
+/* blk-mq learns of another number of queues while no request is in any. */
+static int snvme_join_renumber(struct snvme_path *path, unsigned int gen,
+			       unsigned int queues, unsigned int poll)
+{
+	struct nvme_ctrl *ctrl = &path->ctrl;
+	int left = 0, tries;
+
+	nvme_start_freeze(ctrl);
+	for (tries = 0; tries < 50 && !left; tries++) {
+		left = nvme_wait_freeze_timeout(ctrl, HZ / 10);
+		if (snvme_join_over(path, gen))
+			break;
+	}
+	if (left <= 0) {
+		nvme_unfreeze(ctrl);
+		if (!snvme_join_over(path, gen))
+			dev_warn(ctrl->device,
+				 "requests did not end, no new number of queues\n");
+		return -EAGAIN;
+	}
+	path->nr_queues = queues;
+	path->nr_poll = poll;
+	blk_mq_update_nr_hw_queues(ctrl->tagset, queues + poll);
+	nvme_unfreeze(ctrl);
+	return 0;
+}
+
+static int snvme_join_io(struct snvme_path *path, unsigned int gen)
+{
+	struct nvme_ctrl *ctrl = &path->ctrl;
+	unsigned int queues, poll, i;
+	int ret;
+
+	ret = snvme_access_fetch(path);
+	if (!ret)
+		ret = snvme_join_count(path, &queues, &poll);
+	if (!ret)
+		ret = snvme_join_queues(path, queues, poll);
+	if (ret)
+		return ret;
+	ctrl->queue_count = queues + poll + 1;
+	if (!ctrl->tagset) {
+		path->nr_queues = queues;
+		path->nr_poll = poll;
+		ret = nvme_alloc_io_tag_set(ctrl, &path->io_tags,
+					    &snvme_io_mq_ops,
+					    path->config.poll_queues ?
+					    HCTX_MAX_TYPES : 1,
+					    snvme_io_cmd_size(path));
+		if (ret)
+			return ret;
+	}
+	for (i = 0; i < queues + poll; i++)
+		snvme_queue_start(&path->queues[i]);
+	if (queues != path->nr_queues || poll != path->nr_poll)
+		return snvme_join_renumber(path, gen, queues, poll);
+	return 0;
+}
+
+/*
+ * Brings up a path, new or revoked, in an open session. @gen: from before that
+ * was opened: a path that was lost since isn't joined. After an error the path
+ * has to be lost, or discarded, as if it had been up. May sleep; on path->wq.
+ * Return: 0; -ESTALE: it is another drive; another negative error.
+ */
+int snvme_path_join(struct snvme_path *path, unsigned int gen,
+		    const struct snvme_limits *limits)
+{
+	struct nvme_ctrl *ctrl = &path->ctrl;
+	int ret = 0;
+
+	spin_lock_irq(&path->lock);
+	if (gen == path->gen) {
+		snvme_path_set(path, SNVME_JOINING);
+		path->unanswered = false;
+		path->limits = *limits;
+	} else {
+		ret = -EAGAIN;
+	}
+	spin_unlock_irq(&path->lock);
+	if (ret)
+		return ret;
+
+	ret = snvme_join_admin(path, gen);
+	if (!ret)
+		ret = snvme_join_io(path, gen);
+	if (snvme_join_over(path, gen) && ret != -ESTALE)
+		ret = -EAGAIN;	/* whatever else failed, failed for that */
+	if (ret)
+		return ret;
+	path->drive->may_wait(path);
+	/* Sleeps: with options it stops core's own time-outs. */
+	if (!nvme_change_ctrl_state(ctrl, NVME_CTRL_LIVE))
+		return -EAGAIN;
+	spin_lock_irq(&path->lock);
+	if (gen == path->gen)
+		snvme_path_set(path, SNVME_UP);
+	else
+		ret = -EAGAIN;	/* lost just now, and that work finds us LIVE */
+	spin_unlock_irq(&path->lock);
+	/* From LIVE on users may have it: it is deleted, never discarded. */
+	path->started = true;
+	if (ret)
+		return ret;
+	snvme_count(path, SNVME_STAT_JOINS, 1);
+	nvme_start_ctrl(ctrl);
+	if (!(ctrl->oaes & NVME_AEN_CFG_NS_ATTR))
+		snvme_core_request_event(ctrl);
+	return 0;
 }

@@ -14,7 +14,7 @@
 #include "client.h"
 #include "client_trace.h"
 
-/* How often a queue without an interrupt is looked at, while it has work. */
+/* Interval of looking at a queue without an interrupt, while it has work. */
 #define SNVME_TIMED_NS	(200 * NSEC_PER_USEC)
 
 /* ---- submission ---- */
@@ -61,8 +61,8 @@ static __always_inline void snvme_sq_write(struct snvme_queue *q,
 
 /*
  * Write-combining stores, of the command and of its PRP list, are ordered only
- * by this CPU's own fence, and another CPU may ring for them: so they are
- * fenced before the lock is let go, whoever rings.
+ * by this CPU's own fence, and another CPU may ring for them: so the fence
+ * stands before the unlock, whoever rings.
  */
 static __always_inline void snvme_sq_flush(struct snvme_queue *q)
 {
@@ -78,16 +78,10 @@ static void snvme_sq_ring(struct snvme_queue *q)
 	q->sq_rung = q->sq_tail;
 }
 
-/**
- * snvme_queue_submit() - send a command
- * @q: the queue
- * @cmd: the command
- * @last: tell the controller now
- *
- * If the queue is not live the command isn't sent: its request counts as held
- * then, and ends as the other held ones do.
- *
- * Context: of queue_rq: no interrupt.
+/*
+ * Sends a command; @last: with the doorbell. If the queue is not live the
+ * command isn't sent: its request counts as held then, and ends as the other
+ * held ones do. In queue_rq: no interrupt takes sq_lock.
  */
 void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
 			bool last)
@@ -103,13 +97,7 @@ void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
 	spin_unlock(&q->sq_lock);
 }
 
-/**
- * snvme_queue_submit_list() - send the commands of several requests
- * @q: the queue
- * @list: the requests; empty then
- *
- * Context: of queue_rq: no interrupt.
- */
+/* Sends the commands of several requests; the list is empty then. */
 void snvme_queue_submit_list(struct snvme_queue *q, struct rq_list *list)
 {
 	struct request *rq;
@@ -129,12 +117,7 @@ void snvme_queue_submit_list(struct snvme_queue *q, struct rq_list *list)
 	spin_unlock(&q->sq_lock);
 }
 
-/**
- * snvme_queue_ring() - tell the controller of commands it wasn't told of
- * @q: the queue
- *
- * Context: of queue_rq: no interrupt.
- */
+/* The doorbell, for commands that were sent without it. */
 void snvme_queue_ring(struct snvme_queue *q)
 {
 	spin_lock(&q->sq_lock);
@@ -143,116 +126,16 @@ void snvme_queue_ring(struct snvme_queue *q)
 	spin_unlock(&q->sq_lock);
 }
 
-/* ---- completion ---- */
+/* ---- completion, beside what client_queue.h inlines ---- */
 
 /*
- * "Aborted, SQ deleted" is generic status: core would try again on this path,
- * or fail. The queue is gone, so the path is lost, or about to be: leave the
- * request to that. When no more will come, the same goes for commands that
- * were ended with the queue under another name.
- */
-static bool snvme_left_to_loss(u16 status, bool late)
-{
-	switch (status & NVME_SCT_SC_MASK) {
-	case NVME_SC_ABORT_QUEUE:
-		return true;
-	case NVME_SC_ABORT_REQ:
-	case NVME_SC_INTERNAL:
-		return late;
-	}
-	return false;
-}
-
-static void snvme_cqe(struct snvme_queue *q, struct nvme_completion *cqe,
-		      struct io_comp_batch *iob, bool late)
-{
-	u16 cid = READ_ONCE(cqe->command_id);
-	struct request *rq;
-
-	trace_snvme_complete(q, cqe);
-	if (snvme_left_to_loss(le16_to_cpu(cqe->status) >> 1, late))
-		return;
-	rq = nvme_find_rq(q->path->io_tags.tags[q->index], cid);
-	/* The lender could write here, too: one that is over stays so. */
-	if (!rq || blk_mq_rq_state(rq) != MQ_RQ_IN_FLIGHT ||
-	    ((struct snvme_iod *)blk_mq_rq_to_pdu(rq))->relayed) {
-		dev_warn_ratelimited(q->path->ctrl.device,
-				     "queue %u: completion of command %#x, which is not under way\n",
-				     q->qid, cid);
-		return;
-	}
-	q->completed++;
-	if (!nvme_try_complete_req(rq, cqe->status, cqe->result) &&
-	    !blk_mq_add_to_batch(rq, iob,
-				 nvme_req(rq)->status != NVME_SC_SUCCESS,
-				 snvme_complete_batch))
-		snvme_complete_rq(rq);
-}
-
-/* Under cq_lock. */
-static unsigned int snvme_cq_reap(struct snvme_queue *q,
-				  struct io_comp_batch *iob, bool late)
-{
-	unsigned int found = 0;
-
-	while (snvme_queue_pending(q)) {
-		dma_rmb();
-		snvme_cqe(q, &q->cq[q->cq_head], iob, late);
-		if (++q->cq_head == q->entries) {
-			q->cq_head = 0;
-			q->phase ^= 1;
-		}
-		found++;
-	}
-	return found;
-}
-
-/* Under cq_lock. */
-static unsigned int snvme_cq_take(struct snvme_queue *q,
-				  struct io_comp_batch *iob)
-{
-	unsigned int found;
-
-	if (q->dead)
-		return 0;
-	found = snvme_cq_reap(q, iob, false);
-	if (found)
-		writel(q->cq_head, q->db_cq);
-	return found;
-}
-
-/**
- * snvme_queue_reap_now() - take what has come, and say so to the controller
- * @q: the queue
- * @iob: where to collect, or NULL
- *
- * Context: any.
- * Return: how many.
- */
-unsigned int snvme_queue_reap_now(struct snvme_queue *q,
-				  struct io_comp_batch *iob)
-{
-	unsigned int found;
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->cq_lock, flags);
-	found = snvme_cq_take(q, iob);
-	spin_unlock_irqrestore(&q->cq_lock, flags);
-	return found;
-}
-
-/**
- * snvme_queue_reap_late() - take what had come when the queue was deleted
- * @q: the queue, stopped; the controller writes to it no more
- *
- * Those are true completions, and save a retry, which matters for commands
- * that must not run twice.
- *
- * Context: process.
- * Return: how many requests they ended.
+ * Takes completions that had come when the queue was deleted: those are true,
+ * and save a retry, which matters for commands that must not run twice. The
+ * controller writes to the queue no more. Return: how many requests ended.
  */
 unsigned int snvme_queue_reap_late(struct snvme_queue *q)
 {
+	struct snvme_done done = { };
 	unsigned int ended = 0;
 	u64 before;
 
@@ -260,26 +143,11 @@ unsigned int snvme_queue_reap_late(struct snvme_queue *q)
 		return 0;
 	spin_lock_irq(&q->cq_lock);
 	before = q->completed;
-	snvme_cq_reap(q, NULL, true);
+	snvme_cq_reap(q, &done, true, q->ops->complete);
 	ended = q->completed - before;
 	spin_unlock_irq(&q->cq_lock);
+	q->ops->end(&done);
 	return ended;
-}
-
-static irqreturn_t snvme_irq(int irq, void *context)
-{
-	struct snvme_queue *q = context;
-	DEFINE_IO_COMP_BATCH(iob);
-	unsigned int found;
-
-	spin_lock(&q->cq_lock);	/* interrupts are off */
-	found = snvme_cq_take(q, &iob);
-	spin_unlock(&q->cq_lock);
-	if (!rq_list_empty(&iob.req_list))
-		snvme_complete_batch(&iob);
-	/* Only this handler counts, and it runs on one CPU at a time. */
-	WRITE_ONCE(q->interrupts, q->interrupts + 1);
-	return found ? IRQ_HANDLED : IRQ_NONE;
 }
 
 static bool snvme_has_work(struct snvme_queue *q)
@@ -288,15 +156,12 @@ static bool snvme_has_work(struct snvme_queue *q)
 	       READ_ONCE(q->submitted) != READ_ONCE(q->completed);
 }
 
-/* Whoever sets @armed starts it: a submission, or the timer itself again. */
+/* The CPU that sets @armed starts it: a submission, or the timer itself again. */
 static enum hrtimer_restart snvme_timer(struct hrtimer *timer)
 {
 	struct snvme_queue *q = container_of(timer, struct snvme_queue, timer);
-	DEFINE_IO_COMP_BATCH(iob);
 
-	snvme_queue_reap_now(q, &iob);
-	if (!rq_list_empty(&iob.req_list))
-		snvme_complete_batch(&iob);
+	q->ops->reap(q);
 	if (!snvme_has_work(q)) {
 		clear_bit(0, &q->armed);
 		/* A submission that found it set is seen here. */
@@ -310,38 +175,38 @@ static enum hrtimer_restart snvme_timer(struct hrtimer *timer)
 
 /* ---- from session to session ---- */
 
-/**
- * snvme_queue_start() - let commands through
- * @q: open
- *
- * Context: process.
+/*
+ * Lets commands and completions through. Not before blk-mq has the tags of this
+ * queue: the device, or a hostile lender, may write a completion and raise the
+ * interrupt as soon as the queue is open.
  */
 void snvme_queue_start(struct snvme_queue *q)
 {
+	spin_lock_irq(&q->cq_lock);
+	q->dead = false;
+	spin_unlock_irq(&q->cq_lock);
 	spin_lock(&q->sq_lock);
 	WRITE_ONCE(q->live, true);
 	spin_unlock(&q->sq_lock);
 }
 
-/**
- * snvme_queue_stop() - no more commands, no more completions
- * @q: the queue
- *
- * What has come by now is taken first. Nobody writes to the SQ or rings when
- * it returns.
- *
- * Context: process.
+/*
+ * No more commands, no more completions; those that have come are taken first.
+ * When it returns, the SQ and the doorbells are not written any more.
  */
 void snvme_queue_stop(struct snvme_queue *q)
 {
+	struct snvme_done done = { };
+
 	spin_lock(&q->sq_lock);
 	WRITE_ONCE(q->live, false);
 	spin_unlock(&q->sq_lock);
 	spin_lock_irq(&q->cq_lock);
-	if (!q->dead && q->path->ctrl.tagset)
-		snvme_cq_reap(q, NULL, false);
+	if (!q->dead)
+		snvme_cq_reap(q, &done, false, q->ops->complete);
 	q->dead = true;
 	spin_unlock_irq(&q->cq_lock);
+	q->ops->end(&done);
 	hrtimer_cancel(&q->timer);
 	clear_bit(0, &q->armed);
 }
@@ -421,8 +286,8 @@ static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
 
 	snprintf(q->irq_name, sizeof(q->irq_name), "nvme%dq%u",
 		 path->ctrl.instance, q->index + 1);
-	ret = smartio_irq_alloc(path->sdev, cpus, snvme_irq, q->irq_name, q,
-				&q->irq);
+	ret = smartio_irq_alloc(path->sdev, cpus, q->ops->interrupt,
+				q->irq_name, q, &q->irq);
 	if (ret == -ENOSPC) {
 		q->timed = true;
 		dev_warn(path->ctrl.device,
@@ -439,6 +304,22 @@ static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
 	req->irq_addr = cpu_to_le64(q->irq.addr);
 	req->irq_data = cpu_to_le32(q->irq.data);
 	return 0;
+}
+
+static int snvme_queue_create(struct snvme_queue *q,
+			      struct snvme_create_req *req,
+			      struct snvme_create_reply *reply)
+{
+	size_t size = sizeof(*reply);
+	int ret;
+
+	req->op = cpu_to_le16(SNVME_CREATE);
+	memset(reply, 0, sizeof(*reply));
+	ret = smartio_call(q->path->sdev, req, sizeof(*req), reply, &size,
+			   SNVME_CALL_MS);
+	if (!ret && (size != sizeof(*reply) || !le16_to_cpu(reply->qid)))
+		ret = -EPROTO;
+	return ret;
 }
 
 /* Both doorbells, and whole pages around them. */
@@ -479,17 +360,9 @@ static int snvme_queue_map_cmb(struct snvme_queue *q,
 	return 0;
 }
 
-/**
- * snvme_queue_open() - create it in the session
- * @q: closed
- * @polled: by blk-mq, no interrupt
- * @cpus: who uses it
- *
- * Whatever it got is given back by snvme_queue_close(), after an error too,
- * when the session is over.
- *
- * Context: process, may sleep.
- * Return: 0 or a negative error.
+/*
+ * Creates the queue in the session, for these CPUs. snvme_queue_close() gives
+ * everything back when the session is over, after an error too. May sleep.
  */
 int snvme_queue_open(struct snvme_queue *q, bool polled,
 		     const struct cpumask *cpus)
@@ -507,28 +380,19 @@ int snvme_queue_open(struct snvme_queue *q, bool polled,
 	if (!ret && !polled)
 		ret = snvme_queue_irq(q, cpus, &req);
 	if (!ret)
-		ret = snvme_create(q->path->sdev, &req, &reply);
+		ret = snvme_queue_create(q, &req, &reply);
 	if (ret)
 		return ret;
 	q->qid = le16_to_cpu(reply.qid);
 	ret = snvme_queue_map_doorbells(q);
 	if (!ret && q->path->config.placement == SNVME_SQ_CMB)
 		ret = snvme_queue_map_cmb(q, &reply);
-	if (ret)
-		return ret;
-	spin_lock_irq(&q->cq_lock);
-	q->dead = false;
-	spin_unlock_irq(&q->cq_lock);
-	return 0;
+	return ret;
 }
 
-/**
- * snvme_queue_close() - give back what it had of a session
- * @q: stopped
- *
- * Only when the device touches nothing of that session any more.
- *
- * Context: process, may sleep.
+/*
+ * Gives back all that belonged to a session. Only when the device touches
+ * nothing of that session any more. May sleep.
  */
 void snvme_queue_close(struct snvme_queue *q)
 {
@@ -552,20 +416,13 @@ void snvme_queue_close(struct snvme_queue *q)
 	q->qid = 0;
 }
 
-/**
- * snvme_queue_alloc() - what a queue pair has for good
- * @q: zeroed
- * @path: whose
- * @index: of blk-mq
- * @entries: of SQ and CQ
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Allocates the part that stays: 0 or -ENOMEM. May sleep. */
 int snvme_queue_alloc(struct snvme_queue *q, struct snvme_path *path,
-		      unsigned int index, u16 entries)
+		      unsigned int index, u16 entries,
+		      const struct snvme_queue_ops *ops)
 {
 	q->path = path;
+	q->ops = ops;
 	q->index = index;
 	q->entries = entries;
 	q->dead = true;
@@ -582,12 +439,6 @@ int snvme_queue_alloc(struct snvme_queue *q, struct snvme_path *path,
 	return q->cq ? 0 : -ENOMEM;
 }
 
-/**
- * snvme_queue_free() - and back
- * @q: closed, or never allocated
- *
- * Context: process, may sleep.
- */
 void snvme_queue_free(struct snvme_queue *q)
 {
 	if (!q->path)

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The manager: one controller's admin queue, its I/O queue pairs lent to
+ * The manager: one controller's admin queue, its I/O queue pairs granted to
  * clients, and a virtual controller for each client.
  *
- *   mgr_main.c		the PCI driver
- *   mgr_ctrl.c		the controller as nvme-core sees it: start, stop, reset
- *   mgr_adminq.c	the admin queue: hardware and requests
- *   mgr_suspend.c	when clients must be away
- *   mgr_queue.c	the queue pairs: who has which
- *   mgr_cmb.c		the controller memory buffer
- *   mgr_session.c	clients: sessions, their requests
- *   mgr_vctrl.c	what stays of a client from session to session
+ * Layers, from the top; each calls only those below it:
+ *
+ *   mgr_main.c		the PCI driver; the controller as nvme-core sees it
+ *   mgr_session.c	clients: virtual controllers, sessions, their requests
  *   mgr_admin.c	their admin commands
- *   mgr_event.c	asynchronous events, passed on to them
  *   mgr_resv.c		reservations: kept here, for the drive sees one host
- *   mgr_resv_file.c	what of them survives
+ *   mgr_resv_file.c	those that persist
+ *   mgr_queue.c	the broker of queue pairs
+ *   mgr_ctrl.c		start, stop, reset; suspension of clients
+ *   mgr_cmb.c		the controller memory buffer
+ *   mgr_event.c	asynchronous events, passed on to clients
+ *   mgr_adminq.c	the admin queue: hardware and requests
+ *   nvme_core.h	what is taken from nvme-core's private parts
+ *
+ * Events go up through struct mgr_adminq_ops and struct smartio_lender_ops.
  */
 #ifndef _SMARTIO_NVME_MGR_H
 #define _SMARTIO_NVME_MGR_H
@@ -27,7 +30,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
-#include "nvme.h"
+#include "nvme_core.h"
 #include "proto_check.h"
 #include "resv.h"
 
@@ -42,10 +45,28 @@
 #define MGR_CNTLID_COUNT	0xe000
 
 struct dma_pool;
+struct mgr;
 struct mgr_session;
 
 /**
+ * struct mgr_adminq_ops - upward calls of the admin queue
+ * @event: an asynchronous event has arrived; dword 0 of its completion. Any
+ *	context
+ * @exclusive_begin: starts a request, mapped, and runs it without any client.
+ *	Any context. Return: false: there is one already
+ * @exclusive_waits: whether such a request still waits for sessions to end
+ * @exclusive_done: a request, such a one or another, has ended. Any context
+ */
+struct mgr_adminq_ops {
+	void (*event)(struct mgr *m, u32 result);
+	bool (*exclusive_begin)(struct mgr *m, struct request *rq);
+	bool (*exclusive_waits)(struct mgr *m, struct request *rq);
+	void (*exclusive_done)(struct mgr *m, struct request *rq);
+};
+
+/**
  * struct mgr_adminq - the admin queue in memory
+ * @ops: upward calls
  * @sq_lock: protects @sq, @sq_tail, @sq_fetched and @open
  * @sq_fetched: the first entry that the controller has not said to have fetched
  * @open: commands may be written
@@ -53,6 +74,7 @@ struct mgr_session;
  * @running: the controller is enabled: completions may come
  */
 struct mgr_adminq {
+	const struct mgr_adminq_ops *ops;
 	spinlock_t sq_lock;	/* sq, sq_tail, sq_fetched, open */
 	struct nvme_command *sq;
 	dma_addr_t sq_dma;
@@ -108,7 +130,7 @@ struct mgr_pair {
 	struct mgr_cmb_piece *cmb;
 	bool pinned;		/* its SQ is in @segment, which stays */
 	u32 segment;
-	unsigned int aborts;	/* under way */
+	unsigned int aborts;	/* in flight */
 };
 
 /* Why clients are suspended. */
@@ -133,8 +155,8 @@ enum mgr_reason {
  * @aborts_wq: woken when an abort has ended
  * @reported: the failure of resets has been logged
  * @backoff_s: until the next attempt of a reset
- * @lent: what clients find; NULL before and after
- * @suspend_lock: protects @lent, @suspended
+ * @export: of the device; NULL before and after
+ * @suspend_lock: protects @export, @suspended
  * @suspended: BIT(enum mgr_reason)
  * @exclusive_lock: protects @exclusive, @exclusive_sent
  * @exclusive: an owner's command that clients must not run beside
@@ -149,8 +171,8 @@ enum mgr_reason {
  * @events: BIT(type) of asynchronous events that have arrived
  * @event_result: the last one of each type
  * @resv_change: one change of reservations at a time, and @resv_sequence
- * @resv_lock: protects @resv, mgr_session.stale and mgr_session.behind, which
- *	change under @resv_change; before sessions_lock
+ * @resv_lock: protects @resv, mgr_session.stale and .outdated, which change
+ *	under @resv_change; before sessions_lock
  * @resv: struct mgr_resv
  * @resv_sequence: of what was written down last
  */
@@ -176,8 +198,8 @@ struct mgr {
 	bool reported;
 	unsigned int backoff_s;
 
-	struct mutex suspend_lock;	/* lent, suspended */
-	struct smartio_lent *lent;
+	struct mutex suspend_lock;	/* export, suspended */
+	struct smartio_lent *export;
 	unsigned long suspended;
 	spinlock_t exclusive_lock;	/* exclusive, exclusive_sent */
 	struct request *exclusive;
@@ -219,12 +241,12 @@ struct mgr_notice {
 static_assert(MGR_NOTICES <= 255);	/* a byte of the log counts them */
 
 /**
- * struct mgr_vctrl - a virtual controller: a host's way to the controller
+ * struct mgr_vctrl - a virtual controller: a host on a link
  * @entry: in mgr.vctrls
- * @host: whose
- * @link_name: which way
- * @cntlid: nvme-core on that host compares it with those of other ways, old
- *	ones too
+ * @host: the host
+ * @link_name: the link
+ * @cntlid: nvme-core on that host compares it with those of its other paths,
+ *	old ones too
  * @host_id: Host Identifier
  * @notices: the oldest first
  * @nr_notices: in @notices
@@ -252,10 +274,10 @@ struct mgr_vctrl {
  * struct mgr_session - a client
  * @entry: in mgr.sessions
  * @m: the controller
- * @s: what ntb_smartio knows
- * @incarnation: of the controller when it began; another one: nothing is left
+ * @s: the session of smartio
+ * @incarnation: of the controller at its start; another one: nothing is left
  * @attached: SNVME_ATTACH was answered
- * @granted: queue pairs, as told to the client
+ * @granted: queue pairs
  * @vctrl: its virtual controller
  * @pieces: of the CMB
  * @event_mask: its Asynchronous Event Configuration
@@ -263,7 +285,7 @@ struct mgr_vctrl {
  * @nr_changed: in @changed; above MGR_CHANGED_MAX: too many to name
  * @changed: NSIDs, ascending
  * @stale: a reservation shut it out: it ends, and may not change any
- * @behind: it may do less than it knows: it has been told to ask
+ * @outdated: reservations forbid more than its last SNVME_ACCESS reply says
  */
 struct mgr_session {
 	struct list_head entry;
@@ -279,7 +301,7 @@ struct mgr_session {
 	unsigned int nr_changed;
 	u32 changed[MGR_CHANGED_MAX];
 	bool stale;
-	bool behind;
+	bool outdated;
 };
 
 static inline struct mgr *to_mgr(struct nvme_ctrl *ctrl)
@@ -292,17 +314,12 @@ static inline u64 mgr_incarnation(struct mgr *m)
 	return READ_ONCE(m->incarnation);
 }
 
-/* mgr_main.c */
-void mgr_free_ctrl(struct nvme_ctrl *ctrl);
-
 /* mgr_ctrl.c */
-extern const struct nvme_ctrl_ops mgr_ctrl_ops;
 void mgr_init_works(struct mgr *m);
 int mgr_start(struct mgr *m);
 void mgr_stop(struct mgr *m);
 void mgr_revoke(struct mgr *m);
-int mgr_sync(struct mgr *m, struct nvme_command *cmd, union nvme_result *result,
-	     void *data, size_t size, unsigned int timeout_s);
+void mgr_suspend(struct mgr *m, enum mgr_reason reason);
 
 /* mgr_adminq.c */
 int mgr_adminq_alloc(struct mgr *m);
@@ -314,15 +331,9 @@ void mgr_adminq_close(struct mgr *m);
 void mgr_adminq_drain(struct mgr *m);
 void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd);
 irqreturn_t mgr_adminq_irq(int irq, void *data);
-
-/* mgr_suspend.c */
-void mgr_exclusive_work(struct work_struct *work);
-void mgr_suspend(struct mgr *m, enum mgr_reason reason);
-void mgr_resume(struct mgr *m, enum mgr_reason reason);
-bool mgr_is_exclusive(u8 opcode);
-bool mgr_exclusive_begin(struct mgr *m, struct request *rq);
-bool mgr_exclusive_waits(struct mgr *m, struct request *rq);
-void mgr_exclusive_done(struct mgr *m, struct request *rq);
+u32 mgr_event_forced(struct mgr *m);
+int mgr_sync(struct mgr *m, struct nvme_command *cmd, union nvme_result *result,
+	     void *data, size_t size, unsigned int timeout_s);
 
 /* mgr_queue.c */
 int mgr_pairs_setup(struct mgr *m);
@@ -347,9 +358,6 @@ u64 mgr_cmb_left(struct mgr *m);
 
 /* mgr_session.c */
 extern const struct smartio_lender_ops mgr_lender_ops;
-
-/* mgr_vctrl.c */
-struct mgr_vctrl *mgr_vctrl_get(struct mgr *m, const struct smartio_session *s);
 void mgr_vctrls_free(struct mgr *m);
 
 /* mgr_admin.c */
@@ -361,7 +369,6 @@ void mgr_event_work(struct work_struct *work);
 void mgr_event_arrived(struct mgr *m, u32 result);
 void mgr_event_log_read(struct mgr_session *session, u8 lid);
 void mgr_event_allow(struct mgr_session *session, u32 mask);
-u32 mgr_event_forced(struct mgr *m);
 void mgr_event_report(struct mgr_session *session, u32 result);
 
 /* mgr_resv.c */

@@ -23,10 +23,10 @@
  * struct mgr_command - an admin command of a client while it is executed
  * @session: whose
  * @cmd: without its pointers
- * @verdict: what to do
+ * @verdict: its treatment
  * @in: data that came with it
  * @in_len: its bytes
- * @data: memory for what comes back, at least verdict.data_len bytes
+ * @data: memory for the answer, at least verdict.data_len bytes
  * @result: dwords 0 and 1 of the completion
  */
 struct mgr_command {
@@ -41,7 +41,7 @@ struct mgr_command {
 
 static int mgr_pass(struct mgr_command *c)
 {
-	/* The client's events don't depend on who read the log last. */
+	/* The client's events don't depend on other readers of the log. */
 	if (c->cmd.common.opcode == nvme_admin_get_log_page)
 		c->cmd.get_log_page.lsp |= LOG_RETAIN_EVENT;
 	return mgr_sync(c->session->m, &c->cmd, &c->result, c->data,
@@ -189,8 +189,8 @@ static int mgr_host_id(struct mgr_command *c, bool set)
 	return 0;
 }
 
-/* What Get Features of a virtual feature says, but for its current value. */
-static bool mgr_feature_asks_else(struct mgr_command *c)
+/* Get Features of a virtual feature, but for its current value. */
+static bool mgr_feature_static(struct mgr_command *c)
 {
 	u32 select = admin_feature_select(&c->cmd);
 
@@ -229,18 +229,18 @@ static int mgr_execute(struct mgr_command *c)
 		return mgr_feature_queues(c, true);
 	case ADMIN_GET_QUEUES:
 		if (admin_feature_select(&c->cmd) == SELECT_CAPABILITIES)
-			return mgr_feature_asks_else(c) ? 0 : -EINVAL;
+			return mgr_feature_static(c) ? 0 : -EINVAL;
 		return mgr_feature_queues(c, false);
 	case ADMIN_SET_EVENTS:
 		return mgr_set_events(c);
 	case ADMIN_GET_EVENTS:
-		if (!mgr_feature_asks_else(c))
+		if (!mgr_feature_static(c))
 			c->result.u32 = cpu_to_le32(c->session->event_mask);
 		return 0;
 	case ADMIN_SET_HOST_ID:
 		return mgr_host_id(c, true);
 	case ADMIN_GET_HOST_ID:
-		if (mgr_feature_asks_else(c))
+		if (mgr_feature_static(c))
 			return 0;
 		return mgr_host_id(c, false);
 	case ADMIN_LOG_RESERVATION:
@@ -248,13 +248,13 @@ static int mgr_execute(struct mgr_command *c)
 	case ADMIN_SET_RESV_MASK:
 		return mgr_resv_feature(c, true, mgr_resv_mask);
 	case ADMIN_GET_RESV_MASK:
-		if (mgr_feature_asks_else(c))
+		if (mgr_feature_static(c))
 			return 0;
 		return mgr_resv_feature(c, false, mgr_resv_mask);
 	case ADMIN_SET_RESV_PERSIST:
 		return mgr_resv_feature(c, true, mgr_resv_persist);
 	case ADMIN_GET_RESV_PERSIST:
-		if (mgr_feature_asks_else(c))
+		if (mgr_feature_static(c))
 			return 0;
 		return mgr_resv_feature(c, false, mgr_resv_persist);
 	case ADMIN_ABORT:
@@ -275,21 +275,14 @@ static void mgr_copy_command(struct nvme_command *cmd, const u8 *sqe)
 	memset(&cmd->common.dptr, 0, sizeof(cmd->common.dptr));
 }
 
-/**
- * mgr_admin() - SNVME_ADMIN
- * @session: whose
- * @admin: well-formed
- * @reply: filled in
- * @reply_size: room there, then what was used
- *
- * Context: process; sleeps.
- * Return: 0, the reply has a status then; or an error: not executed, or
- * nobody knows.
+/*
+ * SNVME_ADMIN. @reply_size: room there, then bytes used. Sleeps. Return: 0: the
+ * reply has a status; or an error: not executed, or unknown.
  */
 int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 	      struct snvme_admin_reply *reply, size_t *reply_size)
 {
-	u32 wanted = admin->write ? 0 : admin->data_len;
+	u32 asked = admin->write ? 0 : admin->data_len;
 	struct mgr_command c = {
 		.session = session,
 		.in = admin->data,
@@ -297,7 +290,7 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 	};
 	int ret;
 
-	if (*reply_size < sizeof(*reply) + wanted)
+	if (*reply_size < sizeof(*reply) + asked)
 		return -EMSGSIZE;
 	mgr_copy_command(&c.cmd, admin->sqe);
 	c.verdict = admin_classify(&c.cmd);
@@ -319,11 +312,11 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 	reply->status = cpu_to_le16(ret);
 	reply->result = c.result.u64;
 	*reply_size = sizeof(*reply);
-	wanted = ret || !c.data ? 0 : min(wanted, c.verdict.data_len);
-	if (wanted) {
-		memcpy(reply->data, c.data, wanted);
-		reply->data_len = cpu_to_le32(wanted);
-		*reply_size += wanted;
+	asked = ret || !c.data ? 0 : min(asked, c.verdict.data_len);
+	if (asked) {
+		memcpy(reply->data, c.data, asked);
+		reply->data_len = cpu_to_le32(asked);
+		*reply_size += asked;
 	}
 	ret = 0;
 out:

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The admin queue: its memory and doorbells, and the block layer's requests on
- * it. Everything that the controller is asked goes through here, the owner's
- * commands on /dev/nvmeN too; those that would take queues or events away from
- * clients are refused or changed on the way.
+ * The admin queue, the manager's lowest layer: its memory and doorbells, and
+ * the block layer's requests on it. Every admin command passes here, the
+ * owner's on /dev/nvmeN too; those that would take queues or events away from
+ * clients are refused or changed.
  */
 #include <linux/blk-integrity.h>
 #include <linux/dmapool.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 
+#include "admin_entry.h"
+#include "admin_identify.h"
 #include "mgr.h"
 
 /* An owner's largest transfer: one page of PRPs describes it. */
@@ -64,22 +66,15 @@ void mgr_adminq_free(struct mgr *m)
 }
 
 /*
- * Entries that the controller has fetched are made into nothing. Clients that
- * have the doorbells of the first queues have, on the same page, that of this
- * one: ringing it must not execute a Format or Delete of last week again. No
- * request has this tag (NVME_AQ_MQ_TAG_DEPTH), and it is none of an event's.
+ * Makes entries that the controller has fetched invalid. Clients that have the
+ * doorbells of the first queues have, on the same page, that of this one:
+ * ringing it must not execute an old Format or Delete again.
  */
 static void mgr_adminq_scrub(struct mgr_adminq *aq, u16 until)
 {
-	static const struct nvme_command nothing = {
-		.common.opcode = nvme_fabrics_command,	/* not over PCIe */
-		.common.command_id = (__force __u16)
-				     cpu_to_le16(NVME_AQ_MQ_TAG_DEPTH),
-	};
-
 	lockdep_assert_held(&aq->sq_lock);
 	while (aq->sq_fetched != until) {
-		aq->sq[aq->sq_fetched] = nothing;
+		admin_entry_clear(&aq->sq[aq->sq_fetched]);
 		if (++aq->sq_fetched == NVME_AQ_DEPTH)
 			aq->sq_fetched = 0;
 	}
@@ -124,7 +119,7 @@ void mgr_adminq_close(struct mgr *m)
 	spin_unlock_irq(&m->aq.sq_lock);
 }
 
-/* Any context. A command for a closed queue is left to who closed it. */
+/* Any context. A closed queue drops the command: mgr_stop() cancels it. */
 void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd)
 {
 	struct mgr_adminq *aq = &m->aq;
@@ -132,7 +127,7 @@ void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd)
 
 	spin_lock_irqsave(&aq->sq_lock, flags);
 	if (aq->open) {
-		aq->sq[aq->sq_tail] = *cmd;
+		admin_entry_write(&aq->sq[aq->sq_tail], cmd);
 		if (++aq->sq_tail == NVME_AQ_DEPTH)
 			aq->sq_tail = 0;
 		writel(aq->sq_tail, m->bar + NVME_REG_DBS);
@@ -152,7 +147,7 @@ static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe)
 	}
 	if (nvme_is_aen_req(0, cqe->command_id)) {
 		if (!(le16_to_cpu(cqe->status) >> 1))
-			mgr_event_arrived(m, le32_to_cpu(cqe->result.u32));
+			m->aq.ops->event(m, le32_to_cpu(cqe->result.u32));
 		nvme_complete_async_event(&m->ctrl, cqe->status, &cqe->result);
 		return;
 	}
@@ -286,9 +281,29 @@ static blk_status_t mgr_map(struct mgr *m, struct request *rq)
 	return BLK_STS_OK;
 }
 
+/* The events that the manager needs, whatever the owner configures. */
+u32 mgr_event_forced(struct mgr *m)
+{
+	return ADMIN_EVENTS_SMART | (m->ctrl.oaes & NVME_AEN_CFG_NS_ATTR);
+}
+
+/* Commands of the owner that no client may run beside. */
+static bool mgr_is_exclusive(u8 opcode)
+{
+	switch (opcode) {
+	case nvme_admin_format_nvm:
+	case nvme_admin_sanitize_nvm:
+	case nvme_admin_activate_fw:
+	case nvme_admin_ns_mgmt:
+	case nvme_admin_ns_attach:
+		return true;
+	}
+	return false;
+}
+
 /*
- * A command of the owner on /dev/nvmeN, or of nvme-core itself: what clients
- * live on is kept. Returns an NVMe status to refuse it with.
+ * A command of the owner on /dev/nvmeN, or of nvme-core itself: keeps what
+ * clients need. Returns an NVMe status to refuse it with.
  */
 static u16 mgr_filter(struct mgr *m, struct request *rq)
 {
@@ -358,7 +373,7 @@ static blk_status_t mgr_queue_rq(struct blk_mq_hw_ctx *hctx,
 	}
 	if (nvme_req(rq)->flags & NVME_REQ_USERCMD &&
 	    mgr_is_exclusive(cmd->common.opcode)) {
-		if (mgr_exclusive_begin(m, rq))
+		if (m->aq.ops->exclusive_begin(m, rq))
 			return BLK_STS_OK;
 		mgr_unmap(m, rq);
 		return mgr_refuse(rq, NVME_SC_CMD_INTERRUPTED);
@@ -373,7 +388,7 @@ static void mgr_complete_rq(struct request *rq)
 	struct mgr *m = to_mgr(nvme_req(rq)->ctrl);
 
 	mgr_unmap(m, rq);
-	mgr_exclusive_done(m, rq);
+	m->aq.ops->exclusive_done(m, rq);
 	nvme_complete_rq(rq);
 }
 
@@ -386,7 +401,7 @@ static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 	mgr_adminq_irq(0, m);
 	if (blk_mq_request_completed(rq))
 		return BLK_EH_DONE;
-	if (mgr_exclusive_waits(m, rq))
+	if (m->aq.ops->exclusive_waits(m, rq))
 		return BLK_EH_RESET_TIMER;
 
 	switch (nvme_ctrl_state(ctrl)) {
@@ -398,7 +413,7 @@ static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 		nvme_reset_ctrl(ctrl);
 		return BLK_EH_RESET_TIMER;
 	default:
-		/* Whoever starts or removes the controller waits for this. */
+		/* The start or removal of the controller waits for this. */
 		dev_warn(ctrl->device,
 			 "admin command %#x timed out: given up\n", opcode);
 		pci_clear_master(m->pdev);
@@ -436,6 +451,50 @@ static const struct blk_mq_ops mgr_mq_ops = {
 	.init_request = mgr_init_request,
 	.timeout = mgr_timeout,
 };
+
+/**
+ * mgr_sync() - execute an admin command
+ * @m: the controller
+ * @cmd: the command
+ * @result: dwords 0 and 1 of the completion, or NULL
+ * @data: data, or NULL
+ * @size: its bytes
+ * @timeout_s: seconds after which the controller is reset; 0: the default
+ *
+ * Context: process; sleeps. Ends at the latest when a reset cancels it.
+ * Return: 0, a positive NVMe status, or a negative error: not executed, or
+ * unknown.
+ */
+int mgr_sync(struct mgr *m, struct nvme_command *cmd, union nvme_result *result,
+	     void *data, size_t size, unsigned int timeout_s)
+{
+	struct request *rq;
+	int ret;
+
+	rq = blk_mq_alloc_request(m->ctrl.admin_q, nvme_req_op(cmd), 0);
+	if (IS_ERR(rq))
+		return PTR_ERR(rq);
+	nvme_init_request(rq, cmd);
+	if (timeout_s)
+		rq->timeout = timeout_s * HZ;
+	if (size) {
+		ret = blk_rq_map_kern(rq->q, rq, data, size, GFP_KERNEL);
+		if (ret)
+			goto out;
+	}
+	ret = blk_status_to_errno(blk_execute_rq(rq, false));
+	if (nvme_req(rq)->flags & NVME_REQ_CANCELLED)
+		ret = -EINTR;
+	else if (nvme_req(rq)->status == NVME_SC_HOST_PATH_ERROR)
+		ret = -EAGAIN;
+	else if (nvme_req(rq)->status)
+		ret = nvme_req(rq)->status;
+	if (result)
+		*result = nvme_req(rq)->result;
+out:
+	blk_mq_free_request(rq);
+	return ret;
+}
 
 /* Before the first command; nvme-core then has ctrl.admin_q. */
 int mgr_adminq_alloc_tags(struct mgr *m)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The controller memory buffer (NVMe base 3.1.11, 3.1.12, 3.1.18): memory of
- * the controller that submission queues can be in. A piece that a session had
- * stays its own until the session ends, for the session can write it.
+ * the controller that submission queues can be in. A piece of a session stays its
+ * own until the session ends, for the session can write it.
  */
 #include <linux/io-64-nonatomic-hi-lo.h>
 #include <linux/slab.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The controller as nvme-core sees it: one with an admin queue only. Starting,
- * stopping and resetting it. A reset takes all clients' queues away, so it
- * stops the controller, lets their sessions end, and only then starts anew.
+ * Starting, stopping and resetting the controller. A reset takes all clients'
+ * queues away, so it stops the controller, lets their sessions end, and only
+ * then starts it again. Clients are suspended also while a command of the owner
+ * runs that changes what they use: as long as there is any reason.
  */
-#include <linux/io-64-nonatomic-lo-hi.h>
 
 #include "mgr.h"
 #include "mgr_trace.h"
@@ -12,109 +12,125 @@
 #define WATCH_INTERVAL		HZ
 #define BACKOFF_MAX_S		60
 
-static int mgr_reg_read32(struct nvme_ctrl *ctrl, u32 offset, u32 *value)
+/* ---- clients are suspended ---- */
+
+/*
+ * Ends all sessions, and refuses new ones. May sleep until queues are deleted,
+ * or revoked by a reset.
+ */
+void mgr_suspend(struct mgr *m, enum mgr_reason reason)
 {
-	*value = readl(to_mgr(ctrl)->bar + offset);
-	return 0;
+	mutex_lock(&m->suspend_lock);
+	if (m->export && !m->suspended)
+		smartio_lent_suspend(m->export);
+	m->suspended |= BIT(reason);
+	mutex_unlock(&m->suspend_lock);
 }
 
-static int mgr_reg_write32(struct nvme_ctrl *ctrl, u32 offset, u32 value)
+/* The reason is gone; without another one clients may come. */
+static void mgr_resume(struct mgr *m, enum mgr_reason reason)
 {
-	writel(value, to_mgr(ctrl)->bar + offset);
-	return 0;
+	mutex_lock(&m->suspend_lock);
+	if (m->suspended & BIT(reason)) {
+		m->suspended &= ~BIT(reason);
+		if (m->export && !m->suspended)
+			smartio_lent_resume(m->export);
+	}
+	mutex_unlock(&m->suspend_lock);
 }
 
-static int mgr_reg_read64(struct nvme_ctrl *ctrl, u32 offset, u64 *value)
+static bool mgr_exclusive_begin(struct mgr *m, struct request *rq)
 {
-	*value = lo_hi_readq(to_mgr(ctrl)->bar + offset);
-	return 0;
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&m->exclusive_lock, flags);
+	first = !m->exclusive;
+	if (first) {
+		m->exclusive = rq;
+		m->exclusive_sent = false;
+		nvme_start_request(rq);
+	}
+	spin_unlock_irqrestore(&m->exclusive_lock, flags);
+	if (first)
+		queue_work(m->wq, &m->exclusive_work);
+	return first;
 }
 
-static int mgr_get_address(struct nvme_ctrl *ctrl, char *buf, int size)
+static bool mgr_exclusive_waits(struct mgr *m, struct request *rq)
 {
-	return snprintf(buf, size, "%s\n", pci_name(to_mgr(ctrl)->pdev));
+	unsigned long flags;
+	bool waits;
+
+	spin_lock_irqsave(&m->exclusive_lock, flags);
+	waits = m->exclusive == rq && !m->exclusive_sent;
+	spin_unlock_irqrestore(&m->exclusive_lock, flags);
+	return waits;
 }
 
-/* The one request for an event that is out; beyond every request's tag. */
-static void mgr_submit_async_event(struct nvme_ctrl *ctrl)
+static void mgr_exclusive_done(struct mgr *m, struct request *rq)
 {
-	struct nvme_command cmd = { };
+	unsigned long flags;
+	bool ours;
 
-	cmd.common.opcode = nvme_admin_async_event;
-	cmd.common.command_id = NVME_AQ_BLK_MQ_DEPTH;
-	mgr_adminq_submit(to_mgr(ctrl), &cmd);
+	spin_lock_irqsave(&m->exclusive_lock, flags);
+	ours = m->exclusive == rq;
+	if (ours)
+		m->exclusive = NULL;
+	spin_unlock_irqrestore(&m->exclusive_lock, flags);
+	if (ours)
+		queue_work(m->wq, &m->exclusive_work);
 }
 
-const struct nvme_ctrl_ops mgr_ctrl_ops = {
-	.name = "pcie",
-	.module = THIS_MODULE,
-	.reg_read32 = mgr_reg_read32,
-	.reg_write32 = mgr_reg_write32,
-	.reg_read64 = mgr_reg_read64,
-	.free_ctrl = mgr_free_ctrl,
-	.submit_async_event = mgr_submit_async_event,
-	.get_address = mgr_get_address,
+/* Queued when such a command comes, and when it ends. */
+static void mgr_exclusive_work(struct work_struct *work)
+{
+	struct mgr *m = container_of(work, struct mgr, exclusive_work);
+	struct nvme_command *cmd;
+	bool waits, over;
+
+	spin_lock_irq(&m->exclusive_lock);
+	waits = m->exclusive && !m->exclusive_sent;
+	spin_unlock_irq(&m->exclusive_lock);
+	if (waits)
+		mgr_suspend(m, MGR_SUSPEND_EXCLUSIVE);
+
+	/* A reset may have cancelled it meanwhile. */
+	spin_lock_irq(&m->exclusive_lock);
+	over = !m->exclusive;
+	if (!over && waits) {
+		cmd = nvme_req(m->exclusive)->cmd;
+		dev_info(m->ctrl.device,
+			 "clients suspended for admin command %#x\n",
+			 cmd->common.opcode);
+		m->exclusive_sent = true;
+		mgr_adminq_submit(m, cmd);
+	}
+	spin_unlock_irq(&m->exclusive_lock);
+	if (over)
+		mgr_resume(m, MGR_SUSPEND_EXCLUSIVE);
+}
+
+static const struct mgr_adminq_ops mgr_adminq_ops = {
+	.event = mgr_event_arrived,
+	.exclusive_begin = mgr_exclusive_begin,
+	.exclusive_waits = mgr_exclusive_waits,
+	.exclusive_done = mgr_exclusive_done,
 };
 
-/**
- * mgr_sync() - execute an admin command
- * @m: the controller
- * @cmd: the command
- * @result: dwords 0 and 1 of the completion, or NULL
- * @data: data, or NULL
- * @size: its bytes
- * @timeout_s: seconds after which the controller is reset; 0: the usual
- *
- * Context: process; sleeps. Ends at the latest when a reset cancels it.
- * Return: 0, a positive NVMe status, or a negative error: not executed, or
- * nobody knows.
- */
-int mgr_sync(struct mgr *m, struct nvme_command *cmd, union nvme_result *result,
-	     void *data, size_t size, unsigned int timeout_s)
-{
-	struct request *rq;
-	int ret;
+/* ---- start, stop, reset ---- */
 
-	rq = blk_mq_alloc_request(m->ctrl.admin_q, nvme_req_op(cmd), 0);
-	if (IS_ERR(rq))
-		return PTR_ERR(rq);
-	nvme_init_request(rq, cmd);
-	if (timeout_s)
-		rq->timeout = timeout_s * HZ;
-	if (size) {
-		ret = blk_rq_map_kern(rq->q, rq, data, size, GFP_KERNEL);
-		if (ret)
-			goto out;
-	}
-	ret = blk_status_to_errno(blk_execute_rq(rq, false));
-	if (nvme_req(rq)->flags & NVME_REQ_CANCELLED)
-		ret = -EINTR;
-	else if (nvme_req(rq)->status == NVME_SC_HOST_PATH_ERROR)
-		ret = -EAGAIN;
-	else if (nvme_req(rq)->status)
-		ret = nvme_req(rq)->status;
-	if (result)
-		*result = nvme_req(rq)->result;
-out:
-	blk_mq_free_request(rq);
-	return ret;
-}
-
-/* All I/O queues are gone: whoever waits for that goes on. */
+/* All I/O queues are gone: wakes those who wait for that. */
 void mgr_revoke(struct mgr *m)
 {
 	WRITE_ONCE(m->incarnation, m->incarnation + 1);
 	wake_up_all(&m->incarnation_wq);
 }
 
-/**
- * mgr_stop() - the controller stops, and clients are sent away
- * @m: the controller, RESETTING, or CONNECTING after a start that failed
- *
- * Afterwards it touches no memory any more, no session is left, and commands
- * fail at once.
- *
- * Context: process; sleeps, at most as long as the controller takes to stop.
+/*
+ * Stops the controller, RESETTING, or CONNECTING after a start that failed, and
+ * ends all sessions. Afterwards it touches no memory any more, and commands
+ * fail at once. Sleeps, at most as long as the controller takes to stop.
  */
 void mgr_stop(struct mgr *m)
 {
@@ -160,7 +176,7 @@ static int mgr_set_queues(struct mgr *m)
 	       (2 * m->db_stride);
 	count = min_t(u64, count, room - 1);
 	if (count < 1) {
-		dev_err(m->ctrl.device, "no I/O queues to lend\n");
+		dev_err(m->ctrl.device, "no I/O queues for clients\n");
 		return -ENOSPC;
 	}
 	mutex_lock(&m->broker_lock);
@@ -178,15 +194,12 @@ static void mgr_enable_events(struct mgr *m)
 		return;
 	if (!nvme_set_features(&m->ctrl, NVME_FEAT_ASYNC_EVENT,
 			       mgr_event_forced(m), NULL, 0, &result))
-		queue_work(nvme_wq, &m->ctrl.async_event_work);
+		snvme_core_request_event(&m->ctrl);
 }
 
-/**
- * mgr_start() - enable the controller, up to LIVE
- * @m: the controller, disabled and CONNECTING
- *
- * Context: process; sleeps, at most as long as commands may take.
- * Return: 0 or an error; mgr_stop() comes next then.
+/*
+ * Enables the controller, disabled and CONNECTING, up to LIVE. Sleeps, at most
+ * as long as commands may take. After an error mgr_stop() comes next.
  */
 int mgr_start(struct mgr *m)
 {
@@ -209,8 +222,7 @@ int mgr_start(struct mgr *m)
 	ret = nvme_init_ctrl_finish(ctrl, false);
 	if (ret)
 		return ret < 0 ? ret : -EIO;
-	/* Clients don't run while firmware is activated: no event for it. */
-	ctrl->oaes &= NVME_AEN_CFG_NS_ATTR;
+	snvme_core_no_firmware_events(ctrl);
 	ret = mgr_identify(m);
 	if (ret)
 		return ret;
@@ -269,7 +281,7 @@ static void mgr_retry_work(struct work_struct *work)
 				     retry_work);
 
 	if (nvme_ctrl_state(&m->ctrl) == NVME_CTRL_CONNECTING)
-		queue_work(nvme_reset_wq, &m->ctrl.reset_work);
+		snvme_core_reset_again(&m->ctrl);
 }
 
 /* A controller that failed says so in CSTS and nowhere else. */
@@ -292,8 +304,10 @@ static void mgr_watch_work(struct work_struct *work)
 	queue_delayed_work(m->wq, &m->watch_work, WATCH_INTERVAL);
 }
 
+/* Works, and the upward calls of the admin queue. */
 void mgr_init_works(struct mgr *m)
 {
+	m->aq.ops = &mgr_adminq_ops;
 	INIT_WORK(&m->ctrl.reset_work, mgr_reset_work);
 	INIT_DELAYED_WORK(&m->watch_work, mgr_watch_work);
 	INIT_DELAYED_WORK(&m->retry_work, mgr_retry_work);

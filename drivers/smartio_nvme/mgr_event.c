@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Asynchronous events (NVMe base 5.2). The controller reports each to the
- * manager's one request; every client that wants that type gets it as its own,
- * once, until it has read the log page that the event names. The manager reads
- * that log itself, so that the next event comes whatever clients do.
+ * manager's one request; every client that has enabled that type gets it, once,
+ * until it has read the log page that the event names. The manager reads that
+ * log itself, so that the next event comes whatever clients do.
  */
 #include <linux/slab.h>
 
@@ -13,12 +13,6 @@
 #define EVENT_TYPE(result)	((result) & 7)
 #define EVENT_INFO(result)	(((result) >> 8) & 0xff)
 #define EVENT_LOG(result)	(((result) >> 16) & 0xff)
-
-/* Those that the manager wants of the controller, whoever configures it. */
-u32 mgr_event_forced(struct mgr *m)
-{
-	return ADMIN_EVENTS_SMART | (m->ctrl.oaes & NVME_AEN_CFG_NS_ATTR);
-}
 
 /* Any context. There is one request out, so types don't overtake each other. */
 void mgr_event_arrived(struct mgr *m, u32 result)
@@ -63,8 +57,8 @@ static int mgr_read_log(struct mgr *m, u8 lid, void *data, size_t size)
 	return mgr_sync(m, &cmd, NULL, data, size, 0);
 }
 
-/* What a client chose (NVMe base 5.21.1.11). */
-static bool mgr_wanted(const struct mgr_session *session, u32 result)
+/* The choice of a client (NVMe base 5.21.1.11). */
+static bool mgr_event_enabled(const struct mgr_session *session, u32 result)
 {
 	switch (EVENT_TYPE(result)) {
 	case NVME_AER_NOTICE:
@@ -79,7 +73,7 @@ static bool mgr_wanted(const struct mgr_session *session, u32 result)
 	return false;
 }
 
-/* To one client, if it wants it; under sessions_lock. */
+/* To one client, if it has enabled it; under sessions_lock. */
 void mgr_event_report(struct mgr_session *session, u32 result)
 {
 	struct snvme_event_note note = {
@@ -88,7 +82,7 @@ void mgr_event_report(struct mgr_session *session, u32 result)
 	};
 	int ret;
 
-	if (!session->attached || !mgr_wanted(session, result) ||
+	if (!session->attached || !mgr_event_enabled(session, result) ||
 	    test_and_set_bit(EVENT_TYPE(result), &session->event_sent))
 		return;
 	ret = smartio_session_notify(session->s, &note, sizeof(note));
@@ -100,7 +94,7 @@ void mgr_event_report(struct mgr_session *session, u32 result)
 		 session->s->host_name, ret);
 }
 
-/* Which namespaces changed goes to each client's list before it is told. */
+/* The list of each client is complete before its event is sent. */
 static void mgr_note_changed(struct mgr *m, const __le32 *list, int error)
 {
 	struct mgr_session *session;

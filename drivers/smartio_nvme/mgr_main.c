@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * smartio_nvme_mgr: takes an NVMe controller over, keeps its admin queue, and
- * lends its I/O queues to clients. It binds to nothing by itself:
+ * grants its I/O queues to clients. It binds to nothing by itself:
  *
  *   echo smartio_nvme_mgr > /sys/bus/pci/devices/PCI/driver_override
  *   echo PCI > /sys/bus/pci/drivers/smartio_nvme_mgr/bind
@@ -15,7 +15,10 @@
 #include "admin_identify.h"
 #include "mgr.h"
 
-/* Seconds that a reset from outside waits for one that is under way. */
+#define CREATE_TRACE_POINTS
+#include "mgr_trace.h"
+
+/* Seconds that a reset from outside waits for one in progress. */
 #define RESET_WAIT_S	30
 
 static ulong quirks;
@@ -27,7 +30,7 @@ MODULE_PARM_DESC(quirks,
 static atomic_t mgr_count = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(mgr_gone);
 
-void mgr_free_ctrl(struct nvme_ctrl *ctrl)
+static void mgr_free_ctrl(struct nvme_ctrl *ctrl)
 {
 	struct mgr *m = to_mgr(ctrl);
 
@@ -38,6 +41,54 @@ void mgr_free_ctrl(struct nvme_ctrl *ctrl)
 	if (atomic_dec_and_test(&mgr_count))
 		wake_up_all(&mgr_gone);
 }
+
+/* ---- as nvme-core sees it ---- */
+
+static int mgr_reg_read32(struct nvme_ctrl *ctrl, u32 offset, u32 *value)
+{
+	*value = readl(to_mgr(ctrl)->bar + offset);
+	return 0;
+}
+
+static int mgr_reg_write32(struct nvme_ctrl *ctrl, u32 offset, u32 value)
+{
+	writel(value, to_mgr(ctrl)->bar + offset);
+	return 0;
+}
+
+static int mgr_reg_read64(struct nvme_ctrl *ctrl, u32 offset, u64 *value)
+{
+	*value = lo_hi_readq(to_mgr(ctrl)->bar + offset);
+	return 0;
+}
+
+static int mgr_get_address(struct nvme_ctrl *ctrl, char *buf, int size)
+{
+	return snprintf(buf, size, "%s\n", pci_name(to_mgr(ctrl)->pdev));
+}
+
+/* The one request for an event; beyond every request's tag. */
+static void mgr_submit_async_event(struct nvme_ctrl *ctrl)
+{
+	struct nvme_command cmd = { };
+
+	cmd.common.opcode = nvme_admin_async_event;
+	cmd.common.command_id = NVME_AQ_BLK_MQ_DEPTH;
+	mgr_adminq_submit(to_mgr(ctrl), &cmd);
+}
+
+static const struct nvme_ctrl_ops mgr_ctrl_ops = {
+	.name = "pcie",
+	.module = THIS_MODULE,
+	.reg_read32 = mgr_reg_read32,
+	.reg_write32 = mgr_reg_write32,
+	.reg_read64 = mgr_reg_read64,
+	.free_ctrl = mgr_free_ctrl,
+	.submit_async_event = mgr_submit_async_event,
+	.get_address = mgr_get_address,
+};
+
+/* ---- the PCI device ---- */
 
 static int mgr_map_device(struct mgr *m)
 {
@@ -81,7 +132,7 @@ static void mgr_unmap_device(struct mgr *m)
 	pci_disable_device(m->pdev);
 }
 
-/* Vector 0 is the admin queue's, the others are lent. */
+/* Vector 0 is the admin queue's, the others are for clients. */
 static int mgr_setup_irq(struct mgr *m)
 {
 	struct pci_dev *pdev = m->pdev;
@@ -114,7 +165,7 @@ static void mgr_free_irq(struct mgr *m)
 	pci_free_irq_vectors(m->pdev);
 }
 
-/* What clients see of the subsystem. */
+/* The subsystem that clients see. */
 static void mgr_describe(struct mgr *m)
 {
 	size_t length = strnlen(m->id->subnqn, sizeof(m->subnqn));
@@ -136,7 +187,7 @@ static struct mgr *mgr_alloc(struct pci_dev *pdev)
 	if (!m)
 		return NULL;
 	m->pdev = pdev;
-	/* Another one than any manager had before. */
+	/* No manager had this one before. */
 	m->incarnation = ktime_get_real_seconds() << 20;
 	init_waitqueue_head(&m->incarnation_wq);
 	init_waitqueue_head(&m->aborts_wq);
@@ -177,14 +228,14 @@ static int mgr_bring_up(struct mgr *m)
 		return ret;
 	mgr_describe(m);
 	dev_info(ctrl->device,
-		 "%u I/O queue pairs and %u interrupts to lend, incarnation %#llx\n",
+		 "%u I/O queue pairs and %u interrupts for clients, incarnation %#llx\n",
 		 m->nr_pairs, m->vectors - 1, m->incarnation);
 	return 0;
 }
 
 /*
  * The controller off for good. The reverse of mgr_bring_up() and of the tag
- * set, for nvme-core lets nobody else use the admin queue from DELETING on.
+ * set: from DELETING on nvme-core keeps all others off the admin queue.
  */
 static void mgr_take_down(struct mgr *m)
 {
@@ -214,36 +265,36 @@ static void mgr_take_down(struct mgr *m)
 	mgr_cmb_free(m);
 }
 
-static int mgr_lend(struct mgr *m)
+static int mgr_export(struct mgr *m)
 {
-	struct smartio_lent *lent;
+	struct smartio_lent *export;
 
-	/* Clients may come at once; a reset waits, to send them away. */
+	/* Clients may come at once; a reset waits, and ends their sessions. */
 	mutex_lock(&m->suspend_lock);
-	lent = smartio_lend(m->pdev, SNVME_SERVICE, &mgr_lender_ops, m,
-			    THIS_MODULE, 1, m->vectors - 1);
-	if (!IS_ERR(lent)) {
-		m->lent = lent;
+	export = smartio_lend(m->pdev, SNVME_SERVICE, &mgr_lender_ops, m,
+			      THIS_MODULE, 1, m->vectors - 1);
+	if (!IS_ERR(export)) {
+		m->export = export;
 		if (m->suspended)
-			smartio_lent_suspend(lent);
+			smartio_lent_suspend(export);
 	}
 	mutex_unlock(&m->suspend_lock);
-	return PTR_ERR_OR_ZERO(lent);
+	return PTR_ERR_OR_ZERO(export);
 }
 
-static void mgr_unlend(struct mgr *m)
+static void mgr_unexport(struct mgr *m)
 {
-	struct smartio_lent *lent;
+	struct smartio_lent *export;
 
-	/* While it is known to be lent: a reset in the middle waits for them. */
+	/* While it counts as exported: a reset in the middle waits for them. */
 	mgr_suspend(m, MGR_SUSPEND_SHUTDOWN);
 	mutex_lock(&m->suspend_lock);
-	lent = m->lent;
-	m->lent = NULL;
+	export = m->export;
+	m->export = NULL;
 	mutex_unlock(&m->suspend_lock);
 	/* Resets go on meanwhile: they may be what ends sessions. */
-	if (lent)
-		smartio_unlend(lent);
+	if (export)
+		smartio_unlend(export);
 }
 
 static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -283,7 +334,7 @@ static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto take_down;
 	ret = mgr_resv_load(m);
 	if (!ret)
-		ret = mgr_lend(m);
+		ret = mgr_export(m);
 	if (ret)
 		goto take_down;
 	pci_save_state(pdev);
@@ -327,7 +378,7 @@ static void mgr_remove(struct pci_dev *pdev)
 	/* A drive that is gone ends no queue: the reset that fails does. */
 	if (!pci_device_is_present(pdev))
 		nvme_reset_ctrl(ctrl);
-	mgr_unlend(m);
+	mgr_unexport(m);
 	cancel_delayed_work_sync(&m->watch_work);
 	mgr_take_down(m);
 	mgr_free_irq(m);
@@ -392,7 +443,7 @@ static const struct pci_error_handlers mgr_err_handler = {
 /* Borrowers would hang on a sleeping lender. */
 static int mgr_pm_suspend(struct device *dev)
 {
-	dev_err(dev, "a lent controller can't sleep: unbind it first\n");
+	dev_err(dev, "an exported controller can't sleep: unbind it first\n");
 	return -EBUSY;
 }
 

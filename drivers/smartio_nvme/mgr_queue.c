@@ -2,7 +2,7 @@
 /*
  * The broker of I/O queue pairs: which session has which, how many a host may
  * have, and creating and deleting them on the controller. A pair is deleted,
- * or revoked by a reset, before anybody else gets it.
+ * or revoked by a reset, before another session gets it.
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -34,7 +34,7 @@ static unsigned int count_free(struct mgr *m)
 	return count;
 }
 
-/* Under broker_lock: what the quota leaves to a host. */
+/* Under broker_lock: the rest of a host's quota. */
 static unsigned int count_quota(struct mgr *m, const uuid_t *host)
 {
 	unsigned int limit = READ_ONCE(queues_per_host);
@@ -93,7 +93,7 @@ static void mgr_wait_revoked(struct mgr_session *session, u16 qid, int error)
 	struct mgr *m = session->m;
 
 	do {
-		/* Not if one is under way. */
+		/* Not if one is in progress. */
 		if (!nvme_reset_ctrl(&m->ctrl))
 			dev_warn(m->ctrl.device,
 				 "queue %u of host %s: not deleted (%d): resetting\n",
@@ -230,7 +230,7 @@ static int mgr_place_sq(struct mgr_session *session, struct mgr_pair *pair,
 	}
 }
 
-/* The pages with the doorbells of a pair, and whose they are besides. */
+/* The pages with the doorbells of a pair. */
 static int mgr_allow_doorbells(struct mgr_session *session, u16 qid)
 {
 	struct mgr *m = session->m;
@@ -267,15 +267,10 @@ static int mgr_pair_build(struct mgr_session *session, u16 qid,
 	return ret;
 }
 
-/**
- * mgr_pair_create() - SNVME_CREATE
- * @session: whose
- * @create: well-formed
- * @reply: filled in
- *
- * Context: process; sleeps.
- * Return: 0; -ENOSPC: none left, or no vector, or no CMB; -EAGAIN: the
- * controller was reset; what smartio_session_dma() and its like found wrong.
+/*
+ * SNVME_CREATE. Sleeps. Return: 0; -ENOSPC: none left, or no vector, or no CMB;
+ * -EAGAIN: the controller was reset; errors of smartio_session_dma() and its
+ * like.
  */
 int mgr_pair_create(struct mgr_session *session,
 		    const struct snvme_create *create,
@@ -311,7 +306,7 @@ int mgr_pair_create(struct mgr_session *session,
 		ret = -EINVAL;
 	if (!ret)
 		ret = mgr_pair_build(session, qid, pair, sq, cq);
-	/* What a reset took away must not look alive. */
+	/* A pair that a reset took away must not look alive. */
 	if (!ret && mgr_incarnation(m) != session->incarnation)
 		ret = -EAGAIN;
 	trace_smartio_nvme_mgr_create(session, qid, ret);
@@ -333,14 +328,7 @@ int mgr_pair_create(struct mgr_session *session,
 	return 0;
 }
 
-/**
- * mgr_pair_delete() - SNVME_DELETE
- * @session: whose
- * @qid: of the pair
- *
- * Context: process; sleeps.
- * Return: 0, or -ENOENT: the session has no such pair.
- */
+/* SNVME_DELETE. Sleeps. -ENOENT: the session has no such pair. */
 int mgr_pair_delete(struct mgr_session *session, u16 qid)
 {
 	struct mgr *m = session->m;
@@ -366,14 +354,9 @@ int mgr_pair_delete(struct mgr_session *session, u16 qid)
 	return 0;
 }
 
-/**
- * mgr_pair_abort_begin() - a command of a pair is about to be aborted
- * @session: whose
- * @qid: of the pair
- *
- * Context: process.
- * Return: whether the pair is the session's; it stays until
- * mgr_pair_abort_end() then.
+/*
+ * A command of a pair is about to be aborted. Return: whether the pair is the
+ * session's; it stays until mgr_pair_abort_end() then.
  */
 bool mgr_pair_abort_begin(struct mgr_session *session, u16 qid)
 {
@@ -401,13 +384,9 @@ void mgr_pair_abort_end(struct mgr_session *session, u16 qid)
 	wake_up_all(&m->aborts_wq);
 }
 
-/**
- * mgr_pairs_revoke() - end all queue pairs of a session
- * @session: is over; no request of it runs any more
- *
- * When this returns, the controller touches nothing of it.
- *
- * Context: process; sleeps.
+/*
+ * Ends all queue pairs of a session, which has no request any more. When this
+ * returns, the controller touches nothing of it. Sleeps.
  */
 void mgr_pairs_revoke(struct mgr_session *session)
 {
@@ -418,7 +397,7 @@ void mgr_pairs_revoke(struct mgr_session *session)
 	unsigned int qid;
 	size_t i;
 
-	/* Nobody else changes a pair of this session now. */
+	/* Pairs of this session don't change otherwise now. */
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++)
 		for (qid = 1; qid <= MGR_MAX_PAIRS; qid++)
 			if (READ_ONCE(m->pairs[qid].session) == session)

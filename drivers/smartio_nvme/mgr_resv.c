@@ -4,19 +4,19 @@
  * they are kept here, for each client's Host Identifier, and clients refuse
  * what they forbid.
  *
- * What takes something from a host counts only when nothing of it can be on its
- * way any more: so its sessions are ended, which deletes its queue pairs,
- * before the command that took it completes. It comes back, asks what it may
- * do (SNVME_ACCESS), and gives its commands back to be judged by that. Of what
- * a host may do more, or less by its own doing over another path, it is told by
- * a note.
+ * A command that takes something from a host completes only when none of that
+ * host's commands can be in flight any more: its sessions are ended first,
+ * which deletes its queue pairs. The host opens a session again, asks for its
+ * access (SNVME_ACCESS), and sends its commands again, to be judged by that. A
+ * note tells a host that it may do more, or less by its own command on another
+ * path.
  *
  * A session that is to end, @stale, changes no reservation any more, and waits
- * for nobody. So no two can wait for each other's end: whoever waits was marked
- * after those it waits for, or never.
+ * for no other. So no two can wait for each other's end: one that waits was
+ * marked after those it waits for, or never.
  *
- * Two locks: resv_change for who changes something, which may have to be
- * written to a file; resv_lock for what there is. Asking waits for no file.
+ * Two locks: resv_change for a change, which may have to be written to a file;
+ * resv_lock for the reservations. SNVME_ACCESS waits for no file.
  */
 #include <linux/slab.h>
 
@@ -26,12 +26,6 @@
 #define IDENTIFY_TIMEOUT_S	30
 #define MASK_BITS		0x0e
 
-/**
- * mgr_resv_init() - no reservations
- * @m: the controller
- *
- * Context: process.
- */
 void mgr_resv_init(struct mgr *m)
 {
 	mutex_init(&m->resv_change);
@@ -39,12 +33,7 @@ void mgr_resv_init(struct mgr *m)
 	INIT_LIST_HEAD(&m->resv);
 }
 
-/**
- * mgr_resv_exit() - forget them
- * @m: the controller, without sessions
- *
- * Context: process.
- */
+/* @m is without sessions. */
 void mgr_resv_exit(struct mgr *m)
 {
 	struct mgr_resv *resv, *next;
@@ -116,12 +105,7 @@ static bool mgr_resv_masked(struct mgr_vctrl *vctrl, u32 nsid, u8 type)
 	return mask & BIT(type);
 }
 
-/**
- * mgr_resv_event() - tell a client that its log has a notice
- * @session: attached
- *
- * Context: process; under sessions_lock.
- */
+/* A client's log has a notice. Under sessions_lock. */
 void mgr_resv_event(struct mgr_session *session)
 {
 	mgr_event_report(session, NVME_AER_CSS | NVME_LOG_RESERVATION << 16);
@@ -174,14 +158,7 @@ struct mgr_notice_page {
 	u8 rsvd2[48];
 } __packed;
 
-/**
- * mgr_resv_log() - the log page Reservation Notification (80h)
- * @session: whose
- * @page: 64 bytes
- * @retain: the notice stays
- *
- * Context: process.
- */
+/* The log page Reservation Notification (80h), 64 bytes. */
 void mgr_resv_log(struct mgr_session *session, void *page, bool retain)
 {
 	struct mgr_vctrl *vctrl = session->vctrl;
@@ -210,15 +187,9 @@ void mgr_resv_log(struct mgr_session *session, void *page, bool retain)
 	mutex_unlock(&session->m->sessions_lock);
 }
 
-/**
- * mgr_resv_mask() - the feature Reservation Notification Mask (82h)
- * @session: whose
- * @nsid: of which namespace; NVME_NSID_ALL: of all
- * @set: or ask
- * @value: the mask
- *
- * Context: process.
- * Return: 0, an NVMe status or -ENOMEM.
+/*
+ * The feature Reservation Notification Mask (82h); @nsid: NVME_NSID_ALL: of
+ * all. Return: 0, an NVMe status or -ENOMEM.
  */
 int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value)
 {
@@ -250,17 +221,17 @@ int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value)
 	return ret;
 }
 
-/* ---- what a change means for others ---- */
+/* ---- effects of a change on others ---- */
 
-static void mgr_resv_tell(struct mgr_session *session)
+static void mgr_resv_notify(struct mgr_session *session)
 {
 	struct snvme_access_note note = {
 		.note = cpu_to_le16(SNVME_NOTE_ACCESS),
 	};
 
 	/*
-	 * One that does not get it may do less than it could; or, if it may do
-	 * less than it thinks, is @behind, and ends when that matters.
+	 * A session that does not get it refuses too much; or, if it refuses
+	 * too little, is @outdated, and ends when that matters.
 	 */
 	smartio_session_notify(session->s, &note, sizeof(note));
 }
@@ -282,7 +253,7 @@ static bool mgr_resv_aborts(const struct resv_command *command,
 
 /*
  * Under both locks. A host that loses something by its own command needn't be
- * waited for: it asks anew before that command completes, and until then, or
+ * waited for: it asks again before that command completes, and until then, or
  * until its other sessions have, counts as one that may do all.
  */
 static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
@@ -297,7 +268,7 @@ static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
 	mgr_resv_notices(m, new->nsid, outcome);
 	list_for_each_entry(other, &m->sessions, entry) {
 		const u8 *host = other->vctrl->host_id;
-		u8 before = other->behind ? 0 : resv_access(old, host);
+		u8 before = other->outdated ? 0 : resv_access(old, host);
 		u8 after = resv_access(new, host);
 		bool own = !memcmp(host, self->vctrl->host_id,
 				   RESV_HOST_BYTES);
@@ -306,9 +277,9 @@ static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
 			     mgr_resv_aborts(command, outcome, host))) {
 			other->stale = true;
 		} else if (before != after) {
-			other->behind |= after & ~before;
+			other->outdated |= after & ~before;
 			if (other != self)
-				mgr_resv_tell(other);
+				mgr_resv_notify(other);
 		}
 	}
 	mutex_unlock(&m->sessions_lock);
@@ -333,7 +304,7 @@ static int mgr_resv_change(struct mgr_session *session, struct mgr_resv *resv,
 	ret = resv_execute(next, session->vctrl->host_id, command, outcome);
 	if (ret || !outcome->changed)
 		goto free;
-	/* written down before it is so: it may have to survive from now on */
+	/* In the file first: it may have to survive from now on. */
 	if ((next->ptpl || resv->ns.ptpl) && mgr_resv_save(m, next)) {
 		ret = NVME_SC_INTERNAL | NVME_STATUS_DNR;
 		goto free;
@@ -349,8 +320,8 @@ free:
 }
 
 /*
- * Until all sessions that were shut out are over, by this command or by one
- * before it whose sender may have given up: only then may anybody hear of it.
+ * Waits until all sessions that were shut out are over, by this command or by
+ * one before it whose sender may have given up: only then may it complete.
  * Those that are marked while this one is not, seen at one moment: or two could
  * wait for each other that a third has marked.
  */
@@ -463,16 +434,9 @@ static int mgr_resv_execute(struct mgr_session *session, u32 nsid,
 	return settled ? settled : ret;
 }
 
-/**
- * mgr_resv_command() - SNVME_RESERVATION
- * @session: whose
- * @command: well-formed
- * @reply: filled in
- * @reply_size: room there, then what was used
- *
- * Context: process; sleeps.
- * Return: 0, the reply has a status then; or an error: not executed, or
- * nobody knows.
+/*
+ * SNVME_RESERVATION. @reply_size: room there, then bytes used. Sleeps. Return:
+ * 0: the reply has a status; or an error: not executed, or unknown.
  */
 int mgr_resv_command(struct mgr_session *session,
 		     const struct snvme_admin *command,
@@ -509,14 +473,9 @@ int mgr_resv_command(struct mgr_session *session,
 	return 0;
 }
 
-/**
- * mgr_resv_access() - SNVME_ACCESS: what a host may not do
- * @session: whose
- * @reply: filled in
- * @reply_size: room there, then what was used
- *
- * Context: process; sleeps.
- * Return: 0 or -EMSGSIZE.
+/*
+ * SNVME_ACCESS: what a host may not do. @reply_size: room there, then bytes
+ * used. Sleeps. Return: 0 or -EMSGSIZE.
  */
 int mgr_resv_access(struct mgr_session *session,
 		    struct snvme_access_reply *reply, size_t *reply_size)
@@ -532,7 +491,7 @@ int mgr_resv_access(struct mgr_session *session,
 		     sizeof(reply->entries[0]));
 	reply->others = 0;
 	mutex_lock(&m->resv_lock);
-	session->behind = false;
+	session->outdated = false;
 	list_for_each_entry(resv, &m->resv, entry) {
 		u8 flags = resv_access(&resv->ns, session->vctrl->host_id);
 
@@ -548,7 +507,7 @@ int mgr_resv_access(struct mgr_session *session,
 		count++;
 	}
 	mutex_unlock(&m->resv_lock);
-	/* what it was told of while it was away */
+	/* notices from the time without a session */
 	mutex_lock(&m->sessions_lock);
 	if (session->vctrl->nr_notices)
 		mgr_resv_event(session);
@@ -558,14 +517,9 @@ int mgr_resv_access(struct mgr_session *session,
 	return 0;
 }
 
-/**
- * mgr_resv_identity() - a client takes another Host Identifier
- * @session: whose
- * @host_id: RESV_HOST_BYTES
- *
- * It asks anew what it may do, and until then counts as one that may do all.
- *
- * Context: process; sleeps.
+/*
+ * A client takes another Host Identifier. It asks again for its access, and
+ * until then counts as one that may do all. Sleeps.
  */
 void mgr_resv_identity(struct mgr_session *session, const u8 *host_id)
 {
@@ -579,22 +533,16 @@ void mgr_resv_identity(struct mgr_session *session, const u8 *host_id)
 	memcpy(vctrl->host_id, host_id, RESV_HOST_BYTES);
 	list_for_each_entry(other, &m->sessions, entry)
 		if (other->vctrl == vctrl)
-			other->behind = true;
+			other->outdated = true;
 	mutex_unlock(&m->sessions_lock);
 	mutex_unlock(&m->resv_lock);
 	mutex_unlock(&m->resv_change);
-	mgr_resv_tell(session);
+	mgr_resv_notify(session);
 }
 
-/**
- * mgr_resv_persist() - the feature Reservation Persistence (83h)
- * @session: who asks
- * @nsid: of which namespace; NVME_NSID_ALL: to set it for all that have
- *	reservations
- * @set: or ask
- * @value: 1: they survive a loss of power
- *
- * Context: process; sleeps.
+/*
+ * The feature Reservation Persistence (83h); @nsid: NVME_NSID_ALL: sets it for
+ * all that have reservations; @value: 1: they survive a loss of power. Sleeps.
  * Return: 0, an NVMe status, or a negative error.
  */
 int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,

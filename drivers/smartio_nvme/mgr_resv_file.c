@@ -2,8 +2,7 @@
 /*
  * Reservations that persist through a loss of power (PTPL): a file on the
  * lender for each drive. It has two places, written in turn, each with a
- * number and a checksum: whatever happens while one is written, the other one
- * is whole.
+ * number and a checksum: if writing one fails, the other is whole.
  */
 #include <linux/crc32.h>
 #include <linux/fs.h>
@@ -97,7 +96,7 @@ static int mgr_resv_write(struct file *file, const void *data, size_t bytes,
 	return done < 0 ? done : -ENOSPC;
 }
 
-/* What is in a place, NULL: nothing whole; or an error. */
+/* The content of a place; NULL: it is not whole; or an error. */
 static struct resv_file_head *mgr_resv_read(struct file *file, int place)
 {
 	struct resv_file_head head, *all;
@@ -127,7 +126,7 @@ static struct resv_file_head *mgr_resv_read(struct file *file, int place)
 	return all;
 }
 
-/* The newer of what is whole, or an error: there has to be one. */
+/* The newer one that is whole, or an error: there has to be one. */
 static struct resv_file_head *mgr_resv_newest(struct file *file)
 {
 	struct resv_file_head *a = mgr_resv_read(file, 0);
@@ -168,15 +167,10 @@ static int mgr_resv_unpack_all(struct mgr *m, const void *data, size_t size)
 	return 0;
 }
 
-/**
- * mgr_resv_load() - take up what was written down
- * @m: the controller, before it is lent
- *
- * Without it hosts would be let in that a reservation shuts out: so the drive
- * isn't lent if there is something that can't be read.
- *
- * Context: process; sleeps.
- * Return: 0, also if nothing was written yet; or a negative error.
+/*
+ * Reads the file, before the drive is exported. Without it hosts would be let
+ * in that a reservation shuts out: so the drive isn't exported if there is one
+ * that can't be read. Sleeps. Return: 0, also without a file; or an error.
  */
 int mgr_resv_load(struct mgr *m)
 {
@@ -199,12 +193,12 @@ int mgr_resv_load(struct mgr *m)
 	}
 	if (ret)
 		dev_err(m->ctrl.device,
-			"reservations that persist in %s can't be read (%d): not lent; if they don't matter any more remove the file\n",
+			"reservations that persist in %s can't be read (%d): not exported; if they don't matter any more remove the file\n",
 			state_dir, ret);
 	return ret;
 }
 
-/* The folder may have come after mgr_resv_load(): don't fall behind its file. */
+/* The folder may be newer than mgr_resv_load(): so its file is read again. */
 static u64 mgr_resv_sequence(struct mgr *m)
 {
 	struct file *file = mgr_resv_open(m, O_RDONLY);
@@ -222,13 +216,9 @@ static u64 mgr_resv_sequence(struct mgr *m)
 	return last;
 }
 
-/**
- * mgr_resv_save() - write down what persists
- * @m: the controller
- * @changed: a namespace as it is about to be
- *
- * Context: process; sleeps; under resv_change.
- * Return: 0: it is on the medium; or a negative error.
+/*
+ * Writes the file, with a namespace as it is about to be. Sleeps; under
+ * resv_change. Return: 0: it is on the medium; or a negative error.
  */
 int mgr_resv_save(struct mgr *m, const struct resv_ns *changed)
 {

@@ -1,13 +1,83 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Clients: a session is a virtual controller with queue pairs. It begins with
- * SNVME_ATTACH; whatever it had is gone when it ends, however it ends.
+ * SNVME_ATTACH; all that it had is gone when it ends, however it ends. Its
+ * virtual controller stays for the next session of that host over that link.
  */
+#include <linux/jhash.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "admin_identify.h"
 #include "mgr.h"
+
+/* ---- virtual controllers ---- */
+
+static bool mgr_cntlid_used(struct mgr *m, u16 cntlid)
+{
+	struct mgr_vctrl *known;
+
+	if (cntlid == le16_to_cpu(m->id->cntlid))
+		return true;
+	list_for_each_entry(known, &m->vctrls, entry)
+		if (known->cntlid == cntlid)
+			return true;
+	return false;
+}
+
+/* Made from host and link, so that it is mostly the same after a reboot. */
+static bool mgr_cntlid_choose(struct mgr *m, struct mgr_vctrl *vctrl)
+{
+	u32 hash = jhash(&vctrl->host, sizeof(vctrl->host),
+			 jhash(vctrl->link_name, sizeof(vctrl->link_name), 0));
+	u32 tries;
+
+	for (tries = 0; tries < MGR_CNTLID_COUNT; tries++, hash++) {
+		vctrl->cntlid = MGR_CNTLID_FIRST + hash % MGR_CNTLID_COUNT;
+		if (!mgr_cntlid_used(m, vctrl->cntlid))
+			return true;
+	}
+	return false;
+}
+
+/* That of a session: it lives as long as @m. May sleep; under sessions_lock. */
+static struct mgr_vctrl *mgr_vctrl_get(struct mgr *m,
+				       const struct smartio_session *s)
+{
+	struct mgr_vctrl *vctrl;
+
+	list_for_each_entry(vctrl, &m->vctrls, entry)
+		if (uuid_equal(&vctrl->host, &s->host) &&
+		    !strcmp(vctrl->link_name, s->link_name))
+			return vctrl;
+	vctrl = kzalloc(sizeof(*vctrl), GFP_KERNEL);
+	if (!vctrl)
+		return ERR_PTR(-ENOMEM);
+	vctrl->host = s->host;
+	strscpy(vctrl->link_name, s->link_name);
+	export_uuid(vctrl->host_id, &s->host);
+	xa_init(&vctrl->notice_masks);
+	if (!mgr_cntlid_choose(m, vctrl)) {
+		kfree(vctrl);
+		return ERR_PTR(-ENOSPC);
+	}
+	list_add(&vctrl->entry, &m->vctrls);
+	return vctrl;
+}
+
+/* @m is without sessions. */
+void mgr_vctrls_free(struct mgr *m)
+{
+	struct mgr_vctrl *vctrl, *next;
+
+	list_for_each_entry_safe(vctrl, next, &m->vctrls, entry) {
+		list_del(&vctrl->entry);
+		xa_destroy(&vctrl->notice_masks);
+		kfree(vctrl);
+	}
+}
+
+/* ---- sessions ---- */
 
 static int mgr_open(struct smartio_session *s)
 {
@@ -43,12 +113,12 @@ static void mgr_close(struct smartio_session *s)
 	struct mgr_session *session = s->context;
 	struct mgr *m = session->m;
 
-	/* nobody is there to hear of events */
+	/* no more events */
 	mutex_lock(&m->sessions_lock);
 	session->attached = false;
 	mutex_unlock(&m->sessions_lock);
 
-	/* A reservation that shuts it out has to find and await it till then. */
+	/* A reservation that shuts it out has to find and await it until then. */
 	mgr_pairs_revoke(session);
 
 	mutex_lock(&m->sessions_lock);
@@ -112,7 +182,7 @@ static int mgr_attach(struct mgr_session *session,
 	return 0;
 }
 
-/* Best effort: a limited number of aborts, and nobody is told how it ended. */
+/* Best effort: a limited number of aborts, and no word of how each ended. */
 static int mgr_abort(struct mgr_session *session,
 		     const struct snvme_request *request)
 {
@@ -136,7 +206,7 @@ static int mgr_abort(struct mgr_session *session,
 	return ret > 0 ? -EIO : ret;
 }
 
-/* What a reply of fixed size needs; it starts as zeroes. */
+/* For a reply of fixed size; it starts as zeroes. */
 static bool mgr_reply_fits(void *reply, size_t *reply_size, size_t size)
 {
 	if (*reply_size < size)

@@ -173,8 +173,8 @@ static void notify_others(const struct resv_ns *ns,
 }
 
 /*
- * The order of the others stays; @holder follows its registrant. If that is
- * who goes, all registrants hold it, or nobody will.
+ * The order of the others stays; @holder follows its registrant. If the holder
+ * itself is removed, all registrants hold it, or none.
  */
 static void forget(struct resv_ns *ns, unsigned int index)
 {

@@ -75,7 +75,7 @@ enum resv_notice {
  * struct resv_outcome - whom else a command concerns
  * @changed: something has to be written down, if it persists
  * @count: in @notices
- * @notices: what a host is told
+ * @notices: for hosts
  */
 struct resv_outcome {
 	bool changed;

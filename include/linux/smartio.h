@@ -235,7 +235,6 @@ struct smartio_irq {
 	u64 addr;
 	u32 data;
 	/* private: */
-	struct list_head entry;
 	irq_handler_t handler;
 	void *context;
 	int index;

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What these modules take from nvme-core's private parts (Linux 6.12), the
+ * functions of drivers/nvme/host/nvme.h for transports aside: those are in a
+ * private header only because all other transports are in its folder. Each
+ * entry names the patch to nvme-core that would replace it.
+ *
+ * Fields of struct nvme_ctrl, nvme_request and nvme_ns that every transport
+ * uses (state_wq, oaes, queue_count, ids, flags) are used in place.
+ */
+#ifndef _SMARTIO_NVME_CORE_H
+#define _SMARTIO_NVME_CORE_H
+
+#include <linux/blk-mq.h>
+
+#include "nvme.h"
+#include "fabrics.h"
+
+/*
+ * Calls @fn for each namespace until it returns something else than 0. @fn may
+ * sleep. Patch: export this iterator; the identity check would then be
+ * nvme_init_ctrl_finish()'s own.
+ */
+static inline int snvme_core_each_ns(struct nvme_ctrl *ctrl,
+				     int (*fn)(struct nvme_ns *ns, void *data),
+				     void *data)
+{
+	struct nvme_ns *ns;
+	int ret = 0, idx;
+
+	idx = srcu_read_lock(&ctrl->srcu);
+	list_for_each_entry_srcu(ns, &ctrl->namespaces, list,
+				 srcu_read_lock_held(&ctrl->srcu)) {
+		ret = fn(ns, data);
+		if (ret)
+			break;
+	}
+	srcu_read_unlock(&ctrl->srcu, idx);
+	return ret;
+}
+
+/*
+ * nvme_ns_head_submit_bio() keeps a bio without a path, and a worker sends it
+ * again. A bio with REQ_NOWAIT (io_uring) then ends with EAGAIN at a full queue
+ * or a frozen disk, although its submission has succeeded long before.
+ * nvme_failover_req() clears the flag, nvme_ns_head_submit_bio() does not.
+ * Patch: one line there.
+ */
+static inline int snvme_core_may_wait_ns(struct nvme_ns *ns, void *data)
+{
+	struct nvme_ns_head *head = ns->head;
+	struct bio *bio;
+
+	if (!head->disk)
+		return 0;
+	spin_lock_irq(&head->requeue_lock);
+	bio_list_for_each(bio, &head->requeue_list)
+		bio->bi_opf &= ~REQ_NOWAIT;
+	spin_unlock_irq(&head->requeue_lock);
+	return 0;
+}
+
+/* Requests that wait for a path to a controller's disks may wait. May sleep. */
+static inline void snvme_core_may_wait(struct nvme_ctrl *ctrl)
+{
+	snvme_core_each_ns(ctrl, snvme_core_may_wait_ns, NULL);
+}
+
+/*
+ * Whether a file system, a volume manager or swap has claimed the disk. The
+ * multipath disk holds no reference on the modules of its paths, and no
+ * operation reports an open. Patch: nvme_ns_head_open() takes one for each
+ * path, as nvme_open() does.
+ */
+static inline bool snvme_core_claimed(const struct nvme_ns *ns)
+{
+	const struct gendisk *disk = ns->head->disk;
+
+	return disk && READ_ONCE(disk->part0->bd_holder);
+}
+
+/*
+ * nvme_failover_req() acknowledges a request without a bio: the block layer's
+ * flush. Without this flag the flush stays with its path. Patch:
+ * nvme_failover_req() sends a flush over another path.
+ */
+static inline void snvme_core_flush_stays(struct request *rq)
+{
+	rq->cmd_flags &= ~REQ_NVME_MPATH;
+}
+
+/*
+ * A flush request on another path of the namespace that is up; NULL: none.
+ * @later: one may come soon; with @coming also on a path that is not up yet.
+ * Patch: as above.
+ */
+static inline struct request *snvme_core_flush_clone(struct nvme_ns *ns,
+						     bool coming, bool *later)
+{
+	struct nvme_command cmd = {
+		.common.opcode = nvme_cmd_flush,
+		.common.nsid = cpu_to_le32(ns->head->ns_id),
+	};
+	struct request *clone = NULL;
+	enum nvme_ctrl_state state;
+	struct nvme_ns *other;
+	int idx;
+
+	*later = false;
+	idx = srcu_read_lock(&ns->head->srcu);
+	list_for_each_entry_srcu(other, &ns->head->list, siblings,
+				 srcu_read_lock_held(&ns->head->srcu)) {
+		if (other == ns)
+			continue;
+		state = nvme_ctrl_state(other->ctrl);
+		if (state != NVME_CTRL_LIVE ||
+		    !test_bit(NVME_NS_READY, &other->flags)) {
+			*later |= coming && (state == NVME_CTRL_LIVE ||
+					     state == NVME_CTRL_RESETTING ||
+					     state == NVME_CTRL_CONNECTING);
+			continue;
+		}
+		*later = true;
+		clone = blk_mq_alloc_request(other->queue, REQ_OP_DRV_IN,
+					     BLK_MQ_REQ_NOWAIT);
+		if (!IS_ERR(clone))
+			break;
+		clone = NULL;
+	}
+	srcu_read_unlock(&ns->head->srcu, idx);
+	if (clone)
+		nvme_init_request(clone, &cmd);
+	return clone;
+}
+
+/*
+ * Deletion by the driver. nvme_delete_ctrl() queues the work before the caller
+ * knows whether the deletion is its own. Return: whether it is; then
+ * snvme_core_delete() must follow. Patch: an argument that ops->delete_ctrl
+ * gets.
+ */
+static inline bool snvme_core_delete_begin(struct nvme_ctrl *ctrl)
+{
+	return nvme_change_ctrl_state(ctrl, NVME_CTRL_DELETING);
+}
+
+static inline void snvme_core_delete(struct nvme_ctrl *ctrl)
+{
+	queue_work(nvme_delete_wq, &ctrl->delete_work);
+}
+
+/*
+ * A path that is DELETING is chosen by multipath still, and a bio would spin on
+ * it, since its queues take nothing. Patch: a flag of the controller for
+ * nvme_path_is_disabled().
+ */
+static inline void snvme_core_delete_noio(struct nvme_ctrl *ctrl)
+{
+	nvme_change_ctrl_state(ctrl, NVME_CTRL_DELETING_NOIO);
+}
+
+/*
+ * nvme_enable_aen() submits no request for events if the controller has only
+ * events that are always on. Patch: it queues the work in any case.
+ */
+static inline void snvme_core_request_event(struct nvme_ctrl *ctrl)
+{
+	queue_work(nvme_wq, &ctrl->async_event_work);
+}
+
+/*
+ * Options as a fabrics controller has them, without being one (no Connect, no
+ * keep-alive): deletion by a user, and fast_io_fail_tmo, reconnect_delay and
+ * ctrl_loss_tmo in sysfs, need ctrl->opts. Patch: those three as fields of
+ * struct nvme_ctrl.
+ */
+static inline void snvme_core_options(struct nvme_ctrl *ctrl,
+				      struct nvmf_ctrl_options *opts,
+				      struct nvmf_host *host, char *traddr,
+				      char *subnqn, int fast_io_fail_tmo)
+{
+	*opts = (struct nvmf_ctrl_options){
+		.transport = "smartio",
+		.traddr = traddr,
+		.subsysnqn = subnqn,
+		.host = host,
+		.max_reconnects = -1,
+		.reconnect_delay = 1,
+		.fast_io_fail_tmo = fast_io_fail_tmo,
+	};
+	ctrl->opts = opts;
+}
+
+/*
+ * nvme-core counts I/O for the disk itself; blk-mq would count it a second time
+ * for a path's queue. Only while the queue is made: nobody else has it yet.
+ * Patch: nvme_alloc_ns() leaves BLK_FEAT_IO_STAT out for a hidden disk.
+ */
+static inline void snvme_core_no_iostats(struct request_queue *queue)
+{
+	if (blk_queue_io_stat(queue) && !blk_queue_registered(queue))
+		queue->limits.features &= ~BLK_FEAT_IO_STAT;
+}
+
+/*
+ * The drive's events reach the clients, which do not run while firmware is
+ * activated: nvme-core's handling of that event must not start. Patch: a quirk.
+ */
+static inline void snvme_core_no_firmware_events(struct nvme_ctrl *ctrl)
+{
+	ctrl->oaes &= NVME_AEN_CFG_NS_ATTR;
+}
+
+/*
+ * A reset that has failed is tried again, and CONNECTING is no state from which
+ * nvme_reset_ctrl() starts one. Patch: none; nvme-pci gives up here.
+ */
+static inline void snvme_core_reset_again(struct nvme_ctrl *ctrl)
+{
+	queue_work(nvme_reset_wq, &ctrl->reset_work);
+}
+
+#endif /* _SMARTIO_NVME_CORE_H */
