@@ -62,7 +62,7 @@ static __always_inline void snvme_sq_write(struct snvme_queue *q,
 /*
  * Write-combining stores, of the command and of its PRP list, are ordered only
  * by this CPU's own fence, and another CPU may ring for them: so the fence
- * stands before the unlock, whoever rings.
+ * stands before the unlock.
  */
 static __always_inline void snvme_sq_flush(struct snvme_queue *q)
 {
