@@ -74,6 +74,8 @@ struct snvme_config {
  * @gone: @path became NULL
  * @removing: the driver leaves this device
  * @detached: a user deleted the controller: no attempts until bound again
+ * @entries: of a queue, at most: with more there was no room; 0: as many as the
+ *	parameter says
  * @backoff_ms: until the next attempt
  * @last_error: of attempts, in the log already
  */
@@ -88,6 +90,7 @@ struct snvme_client {
 	wait_queue_head_t gone;
 	bool removing;
 	bool detached;
+	unsigned int entries;
 	unsigned int backoff_ms;
 	int last_error;
 };
@@ -222,6 +225,7 @@ struct snvme_bounce {
  * @limits: of this session; queue sizes and identity are those of the first
  * @dma_dev: data is mapped for it
  * @max_bytes: of one request
+ * @no_room: its queues did not fit
  * @access: NULL: this host may do all
  * @access_lock: one at a time changes @access
  * @access_work: fetches it again
@@ -281,6 +285,7 @@ struct snvme_path {
 	struct snvme_limits limits;
 	struct device *dma_dev;
 	u32 max_bytes;
+	bool no_room;
 	struct snvme_access __rcu *access;
 	struct mutex access_lock;	/* who changes access */
 	struct work_struct access_work;
@@ -419,7 +424,6 @@ int snvme_path_revoke(struct snvme_path *path);
 void snvme_path_revoked(struct snvme_path *path, bool retry);
 void snvme_path_expel(struct snvme_path *path);
 void snvme_path_close(struct snvme_path *path);
-bool snvme_join_passes(int error);
 int snvme_path_join(struct snvme_path *path, unsigned int gen,
 		    const struct snvme_limits *limits);
 

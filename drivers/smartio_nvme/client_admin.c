@@ -368,7 +368,7 @@ blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 		queue_work(path->calls, &relay->work);
 		relay = NULL;
 	} else {
-		/* Lost since the check: nobody else would fail it. */
+		/* Lost since the check: snvme_relay_fail_all() missed it. */
 		snvme_relay_complete(rq, NVME_SC_HOST_PATH_ERROR,
 				     (union nvme_result){ });
 	}

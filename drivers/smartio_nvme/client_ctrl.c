@@ -445,6 +445,7 @@ static int snvme_path_resources(struct snvme_path *path)
 			path->limits.max_entries);
 	entries = min_t(unsigned int, entries,
 			NVME_CAP_MQES(path->limits.cap) + 1);
+	entries = snvme_queue_entries(entries, path->max_bytes);
 	path->queues = kvcalloc(max, sizeof(*path->queues), GFP_KERNEL);
 	if (!path->queues)
 		return -ENOMEM;
@@ -483,6 +484,9 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 	path->era = sdev->era;
 	path->dma_dev = smartio_dma_device(sdev);
 	snvme_config_get(&path->config);
+	if (client->entries)
+		path->config.entries = min(path->config.entries,
+					   client->entries);
 	path->max_bytes = min3(path->config.max_bytes, limits->max_bytes,
 			       (u32)SNVME_MAX_BYTES);
 	snvme_access_init(path);

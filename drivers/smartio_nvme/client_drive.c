@@ -26,6 +26,8 @@
 #define SNVME_BACKOFF_MAX_MS	2000
 /* Nothing to hope for soon: fenced, no queue pair left, or another version. */
 #define SNVME_BACKOFF_SLOW_MS	10000
+/* The smallest queues that are tried, if there is no room for larger ones. */
+#define SNVME_ENTRIES_MIN	16
 /* How long a path that leaves waits for the lender to end its session. */
 #define SNVME_LEAVE_S		30
 
@@ -451,6 +453,17 @@ static const char *snvme_explain(int error)
 	return "error";
 }
 
+/*
+ * Does this reason pass by itself? A link that was lost, a drive that is reset
+ * or taken back: the log has it already. -EINTR: a reset cancelled the manager's
+ * admin command (mgr_sync()).
+ */
+static bool snvme_join_passes(int error)
+{
+	return error == -EAGAIN || error == -ENOLINK || error == -ENODEV ||
+	       error == -ESTALE || error == -EINTR;
+}
+
 /* Once, until there is another reason. */
 static void snvme_join_log(struct snvme_client *client, int error)
 {
@@ -491,6 +504,36 @@ static void snvme_join_later(struct snvme_client *client,
 
 static const struct snvme_drive_ops snvme_drive_ops;
 
+/* A new path's queues had no room: will the next attempt have smaller ones? */
+static bool snvme_join_smaller(struct snvme_client *client,
+			       struct snvme_path *path)
+{
+	unsigned int entries = path->queues[0].entries / 2;
+
+	if (!path->no_room || entries < SNVME_ENTRIES_MIN)
+		return false;
+	client->entries = entries;
+	return true;
+}
+
+static void snvme_join_success(struct snvme_path *path)
+{
+	struct smartio_device *sdev = path->sdev;
+	unsigned int entries = path->queues[0].entries;
+
+	dev_info(path->ctrl.device,
+		 "drive %s of %s over %s: %u+%u queue pairs of %u, %s\n",
+		 sdev->pci_name, sdev->host_name, sdev->link_name,
+		 path->nr_queues, path->nr_poll, entries,
+		 path->config.dma_mode == SNVME_DMA_BOUNCE ?
+		 "data copied" : "data mapped");
+	if (path->client->entries &&
+	    atomic_long_read(&path->stats[SNVME_STAT_JOINS]) == 1)
+		dev_notice(path->ctrl.device,
+			   "no room for queues of more than %u entries\n",
+			   entries);
+}
+
 /*
  * A session is open. @gen: of the path, before that.
  * Return: 0, or an error, and the session is closed.
@@ -525,13 +568,7 @@ static int snvme_join_session(struct snvme_client *client,
 	WRITE_ONCE(path->session, session);
 	ret = snvme_path_join(path, gen, &limits);
 	if (!ret) {
-		dev_info(path->ctrl.device,
-			 "drive %s of %s over %s: %u+%u queue pairs of %u, %s\n",
-			 sdev->pci_name, sdev->host_name, sdev->link_name,
-			 path->nr_queues, path->nr_poll,
-			 path->queues[0].entries,
-			 path->config.dma_mode == SNVME_DMA_BOUNCE ?
-			 "data copied" : "data mapped");
+		snvme_join_success(path);
 		return 0;
 	}
 	if (path->started) {
@@ -540,7 +577,9 @@ static int snvme_join_session(struct snvme_client *client,
 			snvme_path_lose(path, SNVME_LOSS_JOIN);
 		return ret;
 	}
-	/* Nobody has seen it: all of it goes. */
+	if (snvme_join_smaller(client, path))
+		ret = -EAGAIN;
+	/* No user has seen it: all of it is freed. */
 	snvme_path_lose(path, SNVME_LOSS_JOIN);
 	snvme_path_drop(path);
 	smartio_close(sdev);

@@ -388,17 +388,6 @@ void snvme_path_close(struct snvme_path *path)
 
 /* ---- join; the order of steps is nvme-core's: see docs/ ---- */
 
-/*
- * Does this reason pass by itself? A link that was lost, a drive that is reset
- * or taken back: the log has it already. -EINTR: a reset cancelled the manager's
- * admin command (mgr_sync()).
- */
-bool snvme_join_passes(int error)
-{
-	return error == -EAGAIN || error == -ENOLINK || error == -ENODEV ||
-	       error == -ESTALE || error == -EINTR;
-}
-
 static bool snvme_join_over(struct snvme_path *path, unsigned int gen)
 {
 	return gen != READ_ONCE(path->gen) || READ_ONCE(path->leaving);
@@ -486,9 +475,6 @@ static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
 		ret = snvme_queue_open(&path->queues[i], i >= queues,
 				       masks && i < queues ? &masks[i] : NULL);
 	kfree(masks);
-	if (ret && !snvme_join_passes(ret))
-		dev_err(path->ctrl.device, "queue pair %u of %u: %d\n", i,
-			queues + poll, ret);
 	return ret;
 }
 

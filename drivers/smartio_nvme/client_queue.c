@@ -62,7 +62,7 @@ static __always_inline void snvme_sq_write(struct snvme_queue *q,
 /*
  * Write-combining stores, of the command and of its PRP list, are ordered only
  * by this CPU's own fence, and another CPU may ring for them: so the fence
- * stands before the unlock, whoever rings.
+ * stands before the unlock.
  */
 static __always_inline void snvme_sq_flush(struct snvme_queue *q)
 {
@@ -235,6 +235,23 @@ static void snvme_queue_lists(struct snvme_queue *q, void __iomem *io,
 	q->list_addr = addr + skip;
 }
 
+/* An entry for each page but the first; a power of two stays in a page. */
+static unsigned int snvme_list_slot(u32 max_bytes)
+{
+	return roundup_pow_of_two(max_bytes / NVME_CTRL_PAGE_SIZE *
+				  sizeof(__le64));
+}
+
+/* So many, or fewer if SQ and lists are no piece that a host can allocate. */
+u16 snvme_queue_entries(unsigned int entries, u32 max_bytes)
+{
+	size_t each = sizeof(struct nvme_command) + snvme_list_slot(max_bytes);
+
+	while (entries * each + 2 * PAGE_SIZE > PAGE_SIZE << MAX_PAGE_ORDER)
+		entries /= 2;
+	return entries;
+}
+
 /*
  * The SQ and the PRP lists, where the parameter says. In the controller's
  * memory the place of the SQ is known only after CREATE, and of the lists
@@ -377,6 +394,7 @@ int snvme_queue_open(struct snvme_queue *q, bool polled,
 	snvme_queue_reset(q);
 	q->polled = polled;
 	ret = snvme_queue_place(q, &req);
+	q->path->no_room |= ret == -ENOMEM || ret == -ENOSPC || ret == -ERANGE;
 	if (!ret && !polled)
 		ret = snvme_queue_irq(q, cpus, &req);
 	if (!ret)
@@ -430,9 +448,7 @@ int snvme_queue_alloc(struct snvme_queue *q, struct snvme_path *path,
 	spin_lock_init(&q->cq_lock);
 	hrtimer_init(&q->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	q->timer.function = snvme_timer;
-	/* An entry for each page but the first; a power of two stays in a page. */
-	q->list_slot = roundup_pow_of_two(path->max_bytes / NVME_CTRL_PAGE_SIZE *
-					  sizeof(__le64));
+	q->list_slot = snvme_list_slot(path->max_bytes);
 	q->cq_size = PAGE_ALIGN(entries * sizeof(*q->cq));
 	q->cq = smartio_dma_alloc(path->sdev, q->cq_size, &q->cq_dma,
 				  GFP_KERNEL);

@@ -177,6 +177,7 @@ static __always_inline unsigned int snvme_cq_take(struct snvme_queue *q,
 	return found;
 }
 
+u16 snvme_queue_entries(unsigned int entries, u32 max_bytes);
 int snvme_queue_alloc(struct snvme_queue *q, struct snvme_path *path,
 		      unsigned int index, u16 entries,
 		      const struct snvme_queue_ops *ops);

@@ -193,7 +193,7 @@ static inline void snvme_core_options(struct nvme_ctrl *ctrl,
 
 /*
  * nvme-core counts I/O for the disk itself; blk-mq would count it a second time
- * for a path's queue. Only while the queue is made: nobody else has it yet.
+ * for a path's queue. Only while the queue is made: it has no user yet.
  * Patch: nvme_alloc_ns() leaves BLK_FEAT_IO_STAT out for a hidden disk.
  */
 static inline void snvme_core_no_iostats(struct request_queue *queue)
