@@ -216,8 +216,8 @@ static void link_job_start(struct ntb_link *link, u32 generation,
 }
 
 /*
- * Waits until no request of the other side runs: the link is down. They end by themselves: what they
- * could wait for on the link fails.
+ * Waits until no request of the other side runs: the link is down. They end by
+ * themselves: what they could wait for on the link fails.
  */
 void link_jobs_wait(struct ntb_link *link)
 {

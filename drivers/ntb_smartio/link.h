@@ -5,7 +5,7 @@
  *
  *   memory.c     memory that lies inside what is open to the other side
  *   ring.c       messages
- *   window.c     what of this host is open to the other, and the way there
+ *   window.c     what of this host is open to the other, and what leads there
  *   park.c       what the other side may still write to
  *   irq.c        interrupts that come over the link
  *   call.c       requests to the other side, and its requests to this one

@@ -6,7 +6,7 @@
 #if !defined(_NTB_SMARTIO_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _NTB_SMARTIO_TRACE_H
 
-#include <linux/smartio_message.h>
+#include <linux/smartio_trace.h>
 #include <linux/tracepoint.h>
 
 TRACE_EVENT(smartio_link,

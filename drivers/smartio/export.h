@@ -126,7 +126,7 @@ struct lend_session_ops {
  * @users: it can't be freed by the borrower while there is one
  * @size: bytes
  * @cpu: this host's view
- * @dma: for the lender's side of the way (local: the device; remote: the NTB)
+ * @dma: for the lender's side of the path (local: the device; remote: the NTB)
  * @device_addr: for the device
  * @peer_addr: for the borrower, in the NTB's address space
  * @private: of the ops
@@ -250,7 +250,7 @@ int lend_session_enter(struct lend_session *session);
 void lend_session_leave(struct lend_session *session);
 
 /**
- * struct lend_job - a request of a borrower, on its way through the lender
+ * struct lend_job - a request of a borrower, as the lender runs it
  * @work: runs it
  * @session: whose; a reference
  * @request: copied already, freed with the job

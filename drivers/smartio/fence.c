@@ -7,7 +7,7 @@
  *
  * Orders come from this host's administrator, or from another host: a cluster
  * needs every survivor to be able to fence the victim at the lender. A lender
- * that is fenced by another host loses the way to its own devices.
+ * that is fenced by another host loses the path to its own devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -214,7 +214,7 @@ static int fence_asked(struct smartio_link *link, u32 generation,
 	struct fence_asker asker = {
 		.link = link,
 		.generation = generation,
-		/* a part of its time has gone by on the way */
+		/* a part of its time has gone by in transit */
 		.deadline = jiffies +
 			    msecs_to_jiffies(message->timeout_ms) / 4 * 3,
 	};

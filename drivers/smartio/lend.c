@@ -127,7 +127,7 @@ EXPORT_SYMBOL_GPL(smartio_lend);
  * smartio_unlend() - take a device back
  * @lent: from smartio_lend(); gone when this returns
  *
- * Ends all sessions, and waits for that; removes the ways to it on all hosts.
+ * Ends all sessions, and waits for that; removes the paths to it on all hosts.
  *
  * Context: process, may sleep.
  */
@@ -241,7 +241,6 @@ int smartio_lent_notify_all(struct smartio_lent *lent, const void *message,
 	return ret;
 }
 EXPORT_SYMBOL_GPL(smartio_lent_notify_all);
-
 
 /* ---- fences ---- */
 

@@ -19,22 +19,22 @@
 
 static void local_session_acquire(struct lend_session *session)
 {
-	struct smartio_way *way = session->peer;
+	struct smartio_path *path = session->peer;
 
-	get_device(&way->sdev.dev);
+	get_device(&path->sdev.dev);
 }
 
 static void local_session_release(struct lend_session *session)
 {
-	struct smartio_way *way = session->peer;
+	struct smartio_path *path = session->peer;
 
-	put_device(&way->sdev.dev);
+	put_device(&path->sdev.dev);
 }
 
 static int local_session_notify(struct lend_session *session,
 				const void *message, size_t size)
 {
-	return smartio_way_notify(session->peer, session->s.id, message, size);
+	return smartio_path_notify(session->peer, session->s.id, message, size);
 }
 
 static void local_session_ended(struct lend_session *session)
@@ -45,7 +45,7 @@ static void local_session_ended(struct lend_session *session)
 	mutex_lock(&lent->lock);
 	offered = !lent->suspended && !lent->gone;
 	mutex_unlock(&lent->lock);
-	smartio_way_lost(session->peer, session->s.id, offered);
+	smartio_path_lost(session->peer, session->s.id, offered);
 }
 
 /* A local address is what the DMA API gave for the device itself. */
@@ -116,19 +116,19 @@ static const struct lend_session_ops local_session_ops = {
 
 /* ---- the borrower's side ---- */
 
-static int local_open(struct smartio_way *way, u64 *id, u64 *dma_offset,
+static int local_open(struct smartio_path *path, u64 *id, u64 *dma_offset,
 		      struct smartio_era *era)
 {
 	struct lend_borrower who = {
 		.ops = &local_session_ops,
 		.host = &smartio_self.uuid,
 		.name = smartio_self.name,
-		.link_name = way->sdev.link_name,
-		.peer = way,
+		.link_name = path->sdev.link_name,
+		.peer = path,
 		.local = true,
 	};
 	struct lend_session *session;
-	int ret = lend_open(way->private, &who, &session);
+	int ret = lend_open(path->private, &who, &session);
 
 	if (ret)
 		return ret;
@@ -141,7 +141,7 @@ static int local_open(struct smartio_way *way, u64 *id, u64 *dma_offset,
 	return 0;
 }
 
-static void local_close(struct smartio_way *way, u64 id)
+static void local_close(struct smartio_path *path, u64 id)
 {
 	struct lend_session *session = lend_session_find(id);
 
@@ -151,7 +151,7 @@ static void local_close(struct smartio_way *way, u64 id)
 	lend_session_put(session);
 }
 
-static int local_revoke(struct smartio_way *way, u64 id)
+static int local_revoke(struct smartio_path *path, u64 id)
 {
 	struct lend_session *session = lend_session_find(id);
 	int ret = 0;
@@ -166,7 +166,7 @@ static int local_revoke(struct smartio_way *way, u64 id)
 	return ret;
 }
 
-static bool local_link_up(struct smartio_way *way)
+static bool local_link_up(struct smartio_path *path)
 {
 	return true;
 }
@@ -199,7 +199,7 @@ static void local_call_done(struct lend_job *job)
 	kref_put(&call->ref, local_call_release);
 }
 
-static int local_call(struct smartio_way *way, u64 id, const void *request,
+static int local_call(struct smartio_path *path, u64 id, const void *request,
 		      size_t size, void *reply, size_t *reply_size,
 		      unsigned int timeout_ms)
 {
@@ -236,28 +236,28 @@ static int local_call(struct smartio_way *way, u64 id, const void *request,
 	return ret;
 }
 
-static struct device *local_dma_device(struct smartio_way *way)
+static struct device *local_dma_device(struct smartio_path *path)
 {
-	struct smartio_lent *lent = way->private;
+	struct smartio_lent *lent = path->private;
 
 	return &lent->pdev->dev;
 }
 
-static bool local_dma_scattered(struct smartio_way *way)
+static bool local_dma_scattered(struct smartio_path *path)
 {
 	return true;
 }
 
-static void *local_dma_alloc(struct smartio_way *way, size_t size,
+static void *local_dma_alloc(struct smartio_path *path, size_t size,
 			     dma_addr_t *addr, gfp_t gfp)
 {
-	return dma_alloc_coherent(local_dma_device(way), size, addr, gfp);
+	return dma_alloc_coherent(local_dma_device(path), size, addr, gfp);
 }
 
-static void local_dma_free(struct smartio_way *way, size_t size, void *cpu,
+static void local_dma_free(struct smartio_path *path, size_t size, void *cpu,
 			   dma_addr_t addr)
 {
-	dma_free_coherent(local_dma_device(way), size, cpu, addr);
+	dma_free_coherent(local_dma_device(path), size, cpu, addr);
 }
 
 /* Finds the session and enters it; local_leave() is the counterpart. */
@@ -278,7 +278,7 @@ static void local_leave(struct lend_session *session)
 	lend_session_put(session);
 }
 
-static int local_segment_alloc(struct smartio_way *way, u64 id,
+static int local_segment_alloc(struct smartio_path *path, u64 id,
 			       struct smartio_segment *segment)
 {
 	struct lend_session *session = local_enter(id);
@@ -287,7 +287,7 @@ static int local_segment_alloc(struct smartio_way *way, u64 id,
 
 	if (!session)
 		return -ENOLINK;
-	segment->cpu = local_dma_alloc(way, segment->size, &segment->dma,
+	segment->cpu = local_dma_alloc(path, segment->size, &segment->dma,
 				       GFP_KERNEL);
 	if (segment->cpu)
 		ret = lend_segment_alloc(session, segment->size, segment->cpu,
@@ -296,13 +296,13 @@ static int local_segment_alloc(struct smartio_way *way, u64 id,
 		segment->device_addr = lent.device_addr;
 		segment->handle = lent.handle;
 	} else if (segment->cpu) {
-		local_dma_free(way, segment->size, segment->cpu, segment->dma);
+		local_dma_free(path, segment->size, segment->cpu, segment->dma);
 	}
 	local_leave(session);
 	return ret;
 }
 
-static void local_segment_free(struct smartio_way *way,
+static void local_segment_free(struct smartio_path *path,
 			       struct smartio_segment *segment)
 {
 	struct lend_session *session = local_enter(segment->session);
@@ -311,10 +311,10 @@ static void local_segment_free(struct smartio_way *way,
 		lend_segment_free(session, segment->handle);
 		local_leave(session);
 	}
-	local_dma_free(way, segment->size, segment->cpu, segment->dma);
+	local_dma_free(path, segment->size, segment->cpu, segment->dma);
 }
 
-static void __iomem *local_map_bar(struct smartio_way *way, u64 id,
+static void __iomem *local_map_bar(struct smartio_path *path, u64 id,
 				   unsigned int bar, u64 offset, size_t size,
 				   bool write_combining)
 {
@@ -333,15 +333,15 @@ static void __iomem *local_map_bar(struct smartio_way *way, u64 id,
 	return io ? io : IOMEM_ERR_PTR(-ENOMEM);
 }
 
-static void local_unmap_bar(struct smartio_way *way, void __iomem *io)
+static void local_unmap_bar(struct smartio_path *path, void __iomem *io)
 {
 	iounmap(io);
 }
 
-static int local_irq_alloc(struct smartio_way *way, const struct cpumask *cpus,
+static int local_irq_alloc(struct smartio_path *path, const struct cpumask *cpus,
 			   const char *name, struct smartio_irq *irq)
 {
-	struct smartio_lent *lent = way->private;
+	struct smartio_lent *lent = path->private;
 	int vector = lend_vector_take(lent), ret;
 
 	if (vector < 0)
@@ -360,18 +360,18 @@ static int local_irq_alloc(struct smartio_way *way, const struct cpumask *cpus,
 	return 0;
 }
 
-static void local_irq_free(struct smartio_way *way, struct smartio_irq *irq)
+static void local_irq_free(struct smartio_path *path, struct smartio_irq *irq)
 {
 	free_irq(irq->virq, irq->context);
-	lend_vector_give(way->private, irq->index);
+	lend_vector_give(path->private, irq->index);
 }
 
-static void local_release(struct smartio_way *way)
+static void local_release(struct smartio_path *path)
 {
-	lend_put(way->private);
+	lend_put(path->private);
 }
 
-static const struct smartio_way_ops local_way_ops = {
+static const struct smartio_path_ops local_path_ops = {
 	.open = local_open,
 	.close = local_close,
 	.revoke = local_revoke,
@@ -390,22 +390,22 @@ static const struct smartio_way_ops local_way_ops = {
 	.release = local_release,
 };
 
-static void local_set(struct smartio_lent *lent, struct smartio_way *way)
+static void local_set(struct smartio_lent *lent, struct smartio_path *path)
 {
 	mutex_lock(&lent->lock);
-	lent->local = way;
+	lent->local = path;
 	mutex_unlock(&lent->lock);
 }
 
 static int local_added(struct smartio_lent *lent)
 {
-	struct smartio_way *way = kzalloc(sizeof(*way), GFP_KERNEL);
+	struct smartio_path *path = kzalloc(sizeof(*path), GFP_KERNEL);
 	struct smartio_device *sdev;
 	int ret;
 
-	if (!way)
+	if (!path)
 		return -ENOMEM;
-	sdev = &way->sdev;
+	sdev = &path->sdev;
 	strscpy(sdev->service, lent->service);
 	uuid_copy(&sdev->host, &smartio_self.uuid);
 	strscpy(sdev->host_name, smartio_self.name);
@@ -413,14 +413,14 @@ static int local_added(struct smartio_lent *lent)
 	strscpy(sdev->link_name, "local");
 	sdev->local = true;
 	lend_get(lent);
-	way->private = lent;
-	way->ops = &local_way_ops;
-	way->offered = true;
-	ret = smartio_way_init(way, &lent->pdev->dev);
+	path->private = lent;
+	path->ops = &local_path_ops;
+	path->offered = true;
+	ret = smartio_path_init(path, &lent->pdev->dev);
 	if (ret)
 		return ret;
-	local_set(lent, way);
-	ret = smartio_way_add(way);
+	local_set(lent, path);
+	ret = smartio_path_add(path);
 	if (ret) {
 		local_set(lent, NULL);
 		put_device(&sdev->dev);
@@ -430,28 +430,28 @@ static int local_added(struct smartio_lent *lent)
 
 static void local_removing(struct smartio_lent *lent)
 {
-	struct smartio_way *way = lent->local;
+	struct smartio_path *path = lent->local;
 
-	if (!way)
+	if (!path)
 		return;
 	local_set(lent, NULL);
-	smartio_way_remove(way);
+	smartio_path_remove(path);
 }
 
 /* The driver of this host may try again; the device may be going meanwhile. */
 static void local_offer(struct smartio_lent *lent)
 {
-	struct smartio_way *way;
+	struct smartio_path *path;
 
 	mutex_lock(&lent->lock);
-	way = lent->local;
-	if (way)
-		get_device(&way->sdev.dev);
+	path = lent->local;
+	if (path)
+		get_device(&path->sdev.dev);
 	mutex_unlock(&lent->lock);
-	if (!way)
+	if (!path)
 		return;
-	smartio_way_offered(way);
-	put_device(&way->sdev.dev);
+	smartio_path_ready(path);
+	put_device(&path->sdev.dev);
 }
 
 /* This host was fenced by another one, and is admitted: by its own device. */

@@ -67,7 +67,7 @@ static int __init smartio_init(void)
 				 smartio_host_groups);
 	if (ret)
 		return ret;
-	ret = smartio_bus_init(smartio_way_groups);
+	ret = smartio_bus_init(smartio_path_groups);
 	if (ret)
 		goto exit_hosts;
 	ret = lend_init(smartio_lent_groups);

@@ -14,60 +14,62 @@
 #include "path.h"
 #include "trace.h"
 
-enum way_item_kind {
-	WAY_LOST,
-	WAY_READY,
-	WAY_NOTIFY,
+enum path_item_kind {
+	PATH_LOST,
+	PATH_READY,
+	PATH_NOTIFY,
 };
 
 /**
- * struct way_item - something the driver has to hear of
- * @entry: in way->items
+ * struct path_item - something the driver has to hear of
+ * @entry: in path->items
  * @kind: what
  * @session: the one it is about
  * @size: bytes of @message
  * @message: of a notification
  */
-struct way_item {
+struct path_item {
 	struct list_head entry;
-	enum way_item_kind kind;
+	enum path_item_kind kind;
 	u64 session;
 	size_t size;
 	u8 message[];
 };
 
 /* A driver that is so much behind, with another host that doesn't care. */
-#define WAY_ITEM_BYTES_MAX	(256 * 1024)
+#define PATH_ITEM_BYTES_MAX	(256 * 1024)
+
+static const struct attribute_group **path_groups;
 
 #define to_smartio_driver(d) container_of_const(d, struct smartio_driver, driver)
 
-static void way_queue(struct smartio_way *way, struct way_item *item)
+static void path_queue(struct smartio_path *path, struct path_item *item)
 {
-	lockdep_assert_held(&way->lock);
-	list_add_tail(&item->entry, &way->items);
-	way->item_bytes += struct_size(item, message, item->size);
-	queue_work(way->wq, &way->work);
+	lockdep_assert_held(&path->lock);
+	list_add_tail(&item->entry, &path->items);
+	path->item_bytes += struct_size(item, message, item->size);
+	queue_work(path->wq, &path->work);
 }
 
 /*
- * Whether too much waits for the way's driver. Of what another host sends no
+ * Whether too much waits for the path's driver. Of what another host sends no
  * more may be queued then, or it could fill the memory of this one: delivery
- * waits for an open that is under way.
+ * waits for an open that runs.
  */
-bool smartio_way_behind(struct smartio_way *way)
+bool smartio_path_full(struct smartio_path *path)
 {
-	bool behind;
+	bool full;
 
-	spin_lock(&way->lock);
-	behind = way->item_bytes > WAY_ITEM_BYTES_MAX;
-	spin_unlock(&way->lock);
-	return behind;
+	spin_lock(&path->lock);
+	full = path->item_bytes > PATH_ITEM_BYTES_MAX;
+	spin_unlock(&path->lock);
+	return full;
 }
 
 /* Small, and there is nobody to whom a failure could be told. */
-static struct way_item *way_item_alloc(enum way_item_kind kind, u64 session)
+static struct path_item *path_item_alloc(enum path_item_kind kind, u64 session)
 {
-	struct way_item *item = kzalloc(sizeof(*item), GFP_NOIO | __GFP_NOFAIL);
+	struct path_item *item = kzalloc(sizeof(*item), GFP_NOIO | __GFP_NOFAIL);
 
 	item->kind = kind;
 	item->session = session;
@@ -75,148 +77,148 @@ static struct way_item *way_item_alloc(enum way_item_kind kind, u64 session)
 }
 
 /* The lender offers the device (again). */
-void smartio_way_offered(struct smartio_way *way)
+void smartio_path_ready(struct smartio_path *path)
 {
-	struct way_item *item = way_item_alloc(WAY_READY, 0);
+	struct path_item *item = path_item_alloc(PATH_READY, 0);
 
-	spin_lock(&way->lock);
-	way->offered = true;
-	way_queue(way, item);
-	spin_unlock(&way->lock);
+	spin_lock(&path->lock);
+	path->offered = true;
+	path_queue(path, item);
+	spin_unlock(&path->lock);
 }
 
 /*
  * A session is over without the borrower's doing; 0: whichever there is, and
  * whichever is being opened now.
  */
-void smartio_way_lost(struct smartio_way *way, u64 session, bool offered)
+void smartio_path_lost(struct smartio_path *path, u64 session, bool offered)
 {
-	struct way_item *item = way_item_alloc(WAY_LOST, session);
+	struct path_item *item = path_item_alloc(PATH_LOST, session);
 
-	spin_lock(&way->lock);
+	spin_lock(&path->lock);
 	if (!session) {
-		item->session = way->session;
-		way->losses++;
-		if (way->session || way->over)
-			way->writes = true;
-		way->over = 0;
-	} else if (way->session == session) {
-		way->over = session;
+		item->session = path->session;
+		path->losses++;
+		if (path->session || path->over)
+			path->writes = true;
+		path->over = 0;
+	} else if (path->session == session) {
+		path->over = session;
 	}
-	if (way->session == item->session)
-		way->session = 0;
-	way->offered = offered;
-	way_queue(way, item);
-	spin_unlock(&way->lock);
+	if (path->session == item->session)
+		path->session = 0;
+	path->offered = offered;
+	path_queue(path, item);
+	spin_unlock(&path->lock);
 }
 
 /*
  * True if the link was lost with a session, and the driver has neither closed it
  * nor opened another.
  */
-bool smartio_way_writes(struct smartio_way *way, bool forget)
+bool smartio_path_writes(struct smartio_path *path, bool forget)
 {
 	bool writes;
 
-	spin_lock(&way->lock);
-	writes = way->writes;
+	spin_lock(&path->lock);
+	writes = path->writes;
 	if (forget)
-		way->writes = false;
-	spin_unlock(&way->lock);
+		path->writes = false;
+	spin_unlock(&path->lock);
 	return writes;
 }
 
 /* A message of the lender's half. */
-int smartio_way_notify(struct smartio_way *way, u64 session,
-		       const void *message, size_t size)
+int smartio_path_notify(struct smartio_path *path, u64 session,
+			const void *message, size_t size)
 {
-	struct way_item *item = kvmalloc(struct_size(item, message, size),
+	struct path_item *item = kvmalloc(struct_size(item, message, size),
 					 GFP_NOIO);
 
 	if (!item)
 		return -ENOMEM;
-	item->kind = WAY_NOTIFY;
+	item->kind = PATH_NOTIFY;
 	item->session = session;
 	item->size = size;
 	memcpy(item->message, message, size);
-	spin_lock(&way->lock);
-	way_queue(way, item);
-	spin_unlock(&way->lock);
+	spin_lock(&path->lock);
+	path_queue(path, item);
+	spin_unlock(&path->lock);
 	return 0;
 }
 
 /*
  * What is about a session that is not the one of now is old news. A loss may
- * be queued while smartio_open() has not yet told the way its new session: the
+ * be queued while smartio_open() has not yet told the path its new session: the
  * caller has waited for that.
  */
-static bool way_item_counts(struct smartio_way *way, struct way_item *item)
+static bool path_item_counts(struct smartio_path *path, struct path_item *item)
 {
 	bool counts = true;
 
-	spin_lock(&way->lock);
+	spin_lock(&path->lock);
 	switch (item->kind) {
-	case WAY_LOST:
-		/* the lender ended it before smartio_open() told the way */
-		if (way->session && way->session == item->session) {
-			way->over = item->session;
-			way->session = 0;
+	case PATH_LOST:
+		/* the lender ended it before smartio_open() told the path */
+		if (path->session && path->session == item->session) {
+			path->over = item->session;
+			path->session = 0;
 		}
-		counts = !way->session;
+		counts = !path->session;
 		break;
-	case WAY_NOTIFY:
-		counts = way->session == item->session;
+	case PATH_NOTIFY:
+		counts = path->session == item->session;
 		break;
-	case WAY_READY:
-		counts = way->offered;
+	case PATH_READY:
+		counts = path->offered;
 		break;
 	}
-	spin_unlock(&way->lock);
+	spin_unlock(&path->lock);
 	return counts;
 }
 
-static void way_deliver(struct smartio_way *way, struct way_item *item)
+static void path_deliver(struct smartio_path *path, struct path_item *item)
 {
 	struct smartio_driver *driver;
 
-	/* An open that is under way ends first; see above. */
-	mutex_lock(&way->session_lock);
-	mutex_unlock(&way->session_lock);
+	/* An open that runs ends first; see above. */
+	mutex_lock(&path->session_lock);
+	mutex_unlock(&path->session_lock);
 
-	mutex_lock(&way->driver_lock);
-	driver = way->driver;
-	if (driver && way_item_counts(way, item)) {
-		trace_smartio_way(&way->sdev, item->kind, item->session);
-		if (item->kind == WAY_NOTIFY) {
+	mutex_lock(&path->driver_lock);
+	driver = path->driver;
+	if (driver && path_item_counts(path, item)) {
+		trace_smartio_path(&path->sdev, item->kind, item->session);
+		if (item->kind == PATH_NOTIFY) {
 			if (driver->notify)
-				driver->notify(&way->sdev, item->message,
+				driver->notify(&path->sdev, item->message,
 					       item->size);
 		} else if (driver->event) {
-			driver->event(&way->sdev, item->kind == WAY_LOST ?
+			driver->event(&path->sdev, item->kind == PATH_LOST ?
 				      SMARTIO_LOST : SMARTIO_READY);
 		}
 	}
-	mutex_unlock(&way->driver_lock);
+	mutex_unlock(&path->driver_lock);
 }
 
-static void way_work(struct work_struct *work)
+static void path_work(struct work_struct *work)
 {
-	struct smartio_way *way = container_of(work, struct smartio_way, work);
-	struct way_item *item;
+	struct smartio_path *path = container_of(work, struct smartio_path, work);
+	struct path_item *item;
 
 	for (;;) {
-		spin_lock(&way->lock);
-		item = list_first_entry_or_null(&way->items, struct way_item,
+		spin_lock(&path->lock);
+		item = list_first_entry_or_null(&path->items, struct path_item,
 						entry);
 		if (item) {
 			list_del(&item->entry);
-			way->item_bytes -= struct_size(item, message,
+			path->item_bytes -= struct_size(item, message,
 						       item->size);
 		}
-		spin_unlock(&way->lock);
+		spin_unlock(&path->lock);
 		if (!item)
 			return;
-		way_deliver(way, item);
+		path_deliver(path, item);
 		kvfree(item);
 	}
 }
@@ -241,28 +243,28 @@ static int smartio_bus_probe(struct device *dev)
 {
 	struct smartio_device *sdev = to_smartio_device(dev);
 	struct smartio_driver *driver = to_smartio_driver(dev->driver);
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 	bool offered;
 	int ret;
 
 	/* A driver that is bound keeps the transport loaded. */
-	if (!try_module_get(way->owner))
+	if (!try_module_get(path->owner))
 		return -ENODEV;
 	/* a session that it opens may be lost before it returns: that waits */
-	mutex_lock(&way->driver_lock);
+	mutex_lock(&path->driver_lock);
 	ret = driver->probe(sdev);
 	if (!ret)
-		way->driver = driver;
-	mutex_unlock(&way->driver_lock);
+		path->driver = driver;
+	mutex_unlock(&path->driver_lock);
 	if (ret) {
-		module_put(way->owner);
+		module_put(path->owner);
 		return ret;
 	}
-	spin_lock(&way->lock);
-	offered = way->offered;
-	spin_unlock(&way->lock);
+	spin_lock(&path->lock);
+	offered = path->offered;
+	spin_unlock(&path->lock);
 	if (offered)
-		smartio_way_offered(way);
+		smartio_path_ready(path);
 	return 0;
 }
 
@@ -270,17 +272,17 @@ static void smartio_bus_remove(struct device *dev)
 {
 	struct smartio_device *sdev = to_smartio_device(dev);
 	struct smartio_driver *driver = to_smartio_driver(dev->driver);
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 
-	mutex_lock(&way->driver_lock);
-	way->driver = NULL;
-	mutex_unlock(&way->driver_lock);
+	mutex_lock(&path->driver_lock);
+	path->driver = NULL;
+	mutex_unlock(&path->driver_lock);
 	driver->remove(sdev);
 	smartio_close(sdev);
-	module_put(way->owner);
+	module_put(path->owner);
 }
 
-static struct bus_type smartio_bus = {
+static const struct bus_type smartio_bus = {
 	.name = "smartio",
 	.match = smartio_bus_match,
 	.uevent = smartio_bus_uevent,
@@ -317,50 +319,51 @@ void smartio_unregister_driver(struct smartio_driver *driver)
 }
 EXPORT_SYMBOL_GPL(smartio_unregister_driver);
 
-/* ---- ways ---- */
+/* ---- paths ---- */
 
-static void smartio_way_release(struct device *dev)
+static void smartio_path_release(struct device *dev)
 {
-	struct smartio_way *way = to_way(to_smartio_device(dev));
-	struct way_item *item, *next;
+	struct smartio_path *path = to_path(to_smartio_device(dev));
+	struct path_item *item, *next;
 
-	if (way->wq)
-		destroy_workqueue(way->wq);
-	list_for_each_entry_safe(item, next, &way->items, entry)
+	if (path->wq)
+		destroy_workqueue(path->wq);
+	list_for_each_entry_safe(item, next, &path->items, entry)
 		kvfree(item);
-	if (way->ops->release)
-		way->ops->release(way);
-	kfree(way);
+	if (path->ops->release)
+		path->ops->release(path);
+	kfree(path);
 }
 
 /*
- * A way to a device, from kzalloc(), is to be added. It is freed with its last
+ * A path to a device, from kzalloc(), is to be added. It is freed with its last
  * reference from now on; also if this fails.
  */
-int smartio_way_init(struct smartio_way *way, struct device *parent)
+int smartio_path_init(struct smartio_path *path, struct device *parent)
 {
-	struct device *dev = &way->sdev.dev;
+	struct device *dev = &path->sdev.dev;
 	int ret;
 
-	mutex_init(&way->session_lock);
-	mutex_init(&way->driver_lock);
-	spin_lock_init(&way->lock);
-	INIT_LIST_HEAD(&way->items);
-	INIT_WORK(&way->work, way_work);
+	mutex_init(&path->session_lock);
+	mutex_init(&path->driver_lock);
+	spin_lock_init(&path->lock);
+	INIT_LIST_HEAD(&path->items);
+	INIT_WORK(&path->work, path_work);
 	device_initialize(dev);
 	dev->bus = &smartio_bus;
+	dev->groups = path_groups;
 	dev->parent = parent;
-	dev->release = smartio_way_release;
+	dev->release = smartio_path_release;
 	ret = dev_set_name(dev, "%.8s-%s-%s",
-			   smartio_uuid_text(&way->sdev.host).text,
-			   way->sdev.pci_name, way->sdev.link_name);
+			   smartio_uuid_text(&path->sdev.host).text,
+			   path->sdev.pci_name, path->sdev.link_name);
 	if (ret)
 		goto put;
 	ret = -ENOMEM;
-	way->wq = alloc_ordered_workqueue("sio-%.16s-%.6s", WQ_MEM_RECLAIM,
-					  way->sdev.pci_name,
-					  way->sdev.link_name);
-	if (!way->wq)
+	path->wq = alloc_ordered_workqueue("sio-%.16s-%.6s", WQ_MEM_RECLAIM,
+					   path->sdev.pci_name,
+					   path->sdev.link_name);
+	if (!path->wq)
 		goto put;
 	return 0;
 
@@ -370,40 +373,40 @@ put:
 }
 
 /*
- * A way to a device is there: drivers probe. If this fails the caller has to give
+ * A path to a device is there: drivers probe. If this fails the caller has to give
  * its reference up.
  */
-int smartio_way_add(struct smartio_way *way)
+int smartio_path_add(struct smartio_path *path)
 {
-	return device_add(&way->sdev.dev);
+	return device_add(&path->sdev.dev);
 }
 
 /*
- * A way goes, and the caller's reference. When this returns the driver doesn't
+ * A path goes, and the caller's reference. When this returns the driver doesn't
  * use it any more.
  */
-void smartio_way_remove(struct smartio_way *way)
+void smartio_path_remove(struct smartio_path *path)
 {
-	device_del(&way->sdev.dev);
-	flush_workqueue(way->wq);
-	put_device(&way->sdev.dev);
+	device_del(&path->sdev.dev);
+	flush_workqueue(path->wq);
+	put_device(&path->sdev.dev);
 }
 
 /* ---- the API of drivers ---- */
 
 /* The id of the session of now, 0 if there is none. */
-u64 smartio_way_session(struct smartio_way *way)
+u64 smartio_path_session(struct smartio_path *path)
 {
-	return READ_ONCE(way->session);
+	return READ_ONCE(path->session);
 }
 
 /**
  * smartio_open() - begin a session
- * @sdev: the way
+ * @sdev: the path
  *
  * It ends whatever session this host had on the device over this link before:
  * when this returns 0, the device touches nothing of that any more. Whether
- * this host was fenced since an earlier session, over any way to the device,
+ * this host was fenced since an earlier session, over any path to the device,
  * sdev->era tells: smartio_fences_between().
  *
  * Context: process, may sleep for seconds; not from the driver's event().
@@ -413,35 +416,35 @@ u64 smartio_way_session(struct smartio_way *way)
  */
 int smartio_open(struct smartio_device *sdev)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 	struct smartio_era era = { };
 	u64 id = 0, offset = 0;
 	unsigned int losses;
 	int ret;
 
 	might_sleep();
-	mutex_lock(&way->session_lock);
-	spin_lock(&way->lock);
+	mutex_lock(&path->session_lock);
+	spin_lock(&path->lock);
 	/* If this fails, the lender may not know that this host has stopped. */
-	if (way->session)
-		way->over = way->session;
-	way->session = 0;
-	way->writes = false;
-	losses = way->losses;
-	spin_unlock(&way->lock);
-	ret = way->ops->open(way, &id, &offset, &era);
-	spin_lock(&way->lock);
+	if (path->session)
+		path->over = path->session;
+	path->session = 0;
+	path->writes = false;
+	losses = path->losses;
+	spin_unlock(&path->lock);
+	ret = path->ops->open(path, &id, &offset, &era);
+	spin_lock(&path->lock);
 	/* the link may have gone after the answer came */
-	if (!ret && way->losses != losses)
+	if (!ret && path->losses != losses)
 		ret = -ENOLINK;
 	if (!ret) {
 		sdev->dma_offset = offset;
 		sdev->era = era;
-		way->session = id;
-		way->over = 0;
+		path->session = id;
+		path->over = 0;
 	}
-	spin_unlock(&way->lock);
-	mutex_unlock(&way->session_lock);
+	spin_unlock(&path->lock);
+	mutex_unlock(&path->session_lock);
 	trace_smartio_open(sdev, id, ret);
 	return ret;
 }
@@ -449,7 +452,7 @@ EXPORT_SYMBOL_GPL(smartio_open);
 
 /**
  * smartio_close() - end the session
- * @sdev: the way; nothing happens if no session is open
+ * @sdev: the path; nothing happens if no session is open
  *
  * When this returns, the device touches nothing of the session any more, or,
  * if the lender doesn't answer, the link was taken down and its inbound window
@@ -463,66 +466,66 @@ EXPORT_SYMBOL_GPL(smartio_open);
  */
 void smartio_close(struct smartio_device *sdev)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 	u64 id, over;
 
 	might_sleep();
-	mutex_lock(&way->session_lock);
-	spin_lock(&way->lock);
-	id = way->session;
-	over = way->over;
-	way->session = 0;
-	way->over = 0;
-	way->writes = false;
-	spin_unlock(&way->lock);
-	if (over && way->ops->stopped)
-		way->ops->stopped(way, over);
+	mutex_lock(&path->session_lock);
+	spin_lock(&path->lock);
+	id = path->session;
+	over = path->over;
+	path->session = 0;
+	path->over = 0;
+	path->writes = false;
+	spin_unlock(&path->lock);
+	if (over && path->ops->stopped)
+		path->ops->stopped(path, over);
 	if (id) {
-		way->ops->close(way, id);
+		path->ops->close(path, id);
 		trace_smartio_close(sdev, id);
 	}
-	mutex_unlock(&way->session_lock);
+	mutex_unlock(&path->session_lock);
 }
 EXPORT_SYMBOL_GPL(smartio_close);
 
 /**
  * smartio_link_up() - whether the lender can be reached now
- * @sdev: the way
+ * @sdev: the path
  *
  * Context: any.
- * Return: true or false; true for the local way.
+ * Return: true or false; true for the local path.
  */
 bool smartio_link_up(struct smartio_device *sdev)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 
-	return way->ops->link_up(way);
+	return path->ops->link_up(path);
 }
 EXPORT_SYMBOL_GPL(smartio_link_up);
 
 /**
  * smartio_session_id() - the session of now
- * @sdev: the way
+ * @sdev: the path
  *
  * Context: any.
  * Return: its id, 0 if none is open.
  */
 u64 smartio_session_id(struct smartio_device *sdev)
 {
-	return smartio_way_session(to_way(sdev));
+	return smartio_path_session(to_path(sdev));
 }
 EXPORT_SYMBOL_GPL(smartio_session_id);
 
 /**
- * smartio_revoke() - end a session of this host, over whichever way
- * @via: a way to the same device, with a session open; that isn't touched
- * @session_id: of smartio_session_id(), for a session over any way
+ * smartio_revoke() - end a session of this host, over whichever path
+ * @via: a path to the same device, with a session open; that isn't touched
+ * @session_id: of smartio_session_id(), for a session over any path
  * @era: filled in: of the session of @via; NULL: not needed
  *
  * When this returns 0, the device touches nothing of that session any more;
- * but posted writes may be under way on the link it used, as long as that
+ * but posted writes may be in flight on the link it used, as long as that
  * one's window is open: see SMARTIO_LOST. And the era is that of now: whether
- * what was under way may be done again, smartio_fences_between() tells. That
+ * what was in flight may be done again, smartio_fences_between() tells. That
  * @via has a session also says that the lender is in command of the device:
  * what it knows nothing of is over.
  *
@@ -533,21 +536,21 @@ EXPORT_SYMBOL_GPL(smartio_session_id);
 int smartio_revoke(struct smartio_device *via, u64 session_id,
 		   struct smartio_era *era)
 {
-	struct smartio_way *way = to_way(via);
+	struct smartio_path *path = to_path(via);
 	int ret;
 	u64 id;
 
 	might_sleep();
-	spin_lock(&way->lock);
-	id = way->session;
+	spin_lock(&path->lock);
+	id = path->session;
 	if (era)
 		*era = via->era;
-	spin_unlock(&way->lock);
+	spin_unlock(&path->lock);
 	if (!id)
 		return -ENOLINK;
-	ret = way->ops->revoke(way, session_id);
+	ret = path->ops->revoke(path, session_id);
 	/* a fence ends it before it can be lifted again */
-	if (!ret && smartio_way_session(way) != id)
+	if (!ret && smartio_path_session(path) != id)
 		ret = -ENOLINK;
 	return ret;
 }
@@ -555,7 +558,7 @@ EXPORT_SYMBOL_GPL(smartio_revoke);
 
 /**
  * smartio_call() - ask the lender's half
- * @sdev: the way, with a session open
+ * @sdev: the path, with a session open
  * @request: what to ask
  * @size: bytes, 1 to SMARTIO_MESSAGE_MAX
  * @reply: where the answer goes; NULL if none is expected
@@ -570,9 +573,9 @@ EXPORT_SYMBOL_GPL(smartio_revoke);
 int smartio_call(struct smartio_device *sdev, const void *request, size_t size,
 		 void *reply, size_t *reply_size, unsigned int timeout_ms)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 	size_t none = 0;
-	u64 id = smartio_way_session(way);
+	u64 id = smartio_path_session(path);
 
 	might_sleep();
 	if (!size || size > SMARTIO_MESSAGE_MAX)
@@ -581,14 +584,14 @@ int smartio_call(struct smartio_device *sdev, const void *request, size_t size,
 		reply_size = &none;
 	if (!id)
 		return -ENOLINK;
-	return way->ops->call(way, id, request, size, reply, reply_size,
+	return path->ops->call(path, id, request, size, reply, reply_size,
 			      timeout_ms);
 }
 EXPORT_SYMBOL_GPL(smartio_call);
 
 /**
  * smartio_dma_device() - for which device memory has to be mapped
- * @sdev: the way
+ * @sdev: the path
  *
  * What the DMA API maps for it, the lent device reaches at
  * smartio_to_device(), if smartio_dma_scattered().
@@ -598,15 +601,15 @@ EXPORT_SYMBOL_GPL(smartio_call);
  */
 struct device *smartio_dma_device(struct smartio_device *sdev)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 
-	return way->ops->dma_device(way);
+	return path->ops->dma_device(path);
 }
 EXPORT_SYMBOL_GPL(smartio_dma_device);
 
 /**
  * smartio_dma_scattered() - whether the device reaches any mapped page
- * @sdev: the way
+ * @sdev: the path
  *
  * Context: any.
  * Return: true; false: it reaches only what smartio_dma_alloc() gives, and
@@ -614,15 +617,15 @@ EXPORT_SYMBOL_GPL(smartio_dma_device);
  */
 bool smartio_dma_scattered(struct smartio_device *sdev)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 
-	return way->ops->dma_scattered(way);
+	return path->ops->dma_scattered(path);
 }
 EXPORT_SYMBOL_GPL(smartio_dma_scattered);
 
 /**
  * smartio_dma_alloc() - memory of this host that the device reaches
- * @sdev: the way
+ * @sdev: the path
  * @size: bytes, rounded up to whole pages
  * @addr: for smartio_to_device()
  * @gfp: as for dma_alloc_coherent()
@@ -635,17 +638,17 @@ EXPORT_SYMBOL_GPL(smartio_dma_scattered);
 void *smartio_dma_alloc(struct smartio_device *sdev, size_t size,
 			dma_addr_t *addr, gfp_t gfp)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 
 	if (!size)
 		return NULL;
-	return way->ops->dma_alloc(way, PAGE_ALIGN(size), addr, gfp);
+	return path->ops->dma_alloc(path, PAGE_ALIGN(size), addr, gfp);
 }
 EXPORT_SYMBOL_GPL(smartio_dma_alloc);
 
 /**
  * smartio_dma_free() - give memory of smartio_dma_alloc() back
- * @sdev: the way
+ * @sdev: the path
  * @size: as it was allocated
  * @cpu: what that returned; NULL is ignored
  * @addr: what it gave
@@ -655,16 +658,16 @@ EXPORT_SYMBOL_GPL(smartio_dma_alloc);
 void smartio_dma_free(struct smartio_device *sdev, size_t size, void *cpu,
 		      dma_addr_t addr)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 
 	if (cpu)
-		way->ops->dma_free(way, PAGE_ALIGN(size), cpu, addr);
+		path->ops->dma_free(path, PAGE_ALIGN(size), cpu, addr);
 }
 EXPORT_SYMBOL_GPL(smartio_dma_free);
 
 /**
  * smartio_segment_alloc() - memory shared with the device
- * @sdev: the way, with a session open
+ * @sdev: the path, with a session open
  * @size: bytes, rounded up to whole pages
  * @hint: who uses it: where it is placed
  * @segment: filled in
@@ -682,8 +685,8 @@ int smartio_segment_alloc(struct smartio_device *sdev, size_t size,
 			  enum smartio_hint hint,
 			  struct smartio_segment *segment)
 {
-	struct smartio_way *way = to_way(sdev);
-	u64 id = smartio_way_session(way);
+	struct smartio_path *path = to_path(sdev);
+	u64 id = smartio_path_session(path);
 
 	might_sleep();
 	memset(segment, 0, sizeof(*segment));
@@ -694,8 +697,8 @@ int smartio_segment_alloc(struct smartio_device *sdev, size_t size,
 	segment->size = PAGE_ALIGN(size);
 	segment->session = id;
 	if (hint == SMARTIO_DEVICE_READS || sdev->local)
-		return way->ops->segment_alloc(way, id, segment);
-	segment->cpu = way->ops->dma_alloc(way, segment->size, &segment->dma,
+		return path->ops->segment_alloc(path, id, segment);
+	segment->cpu = path->ops->dma_alloc(path, segment->size, &segment->dma,
 					   GFP_KERNEL);
 	if (!segment->cpu)
 		return -ENOMEM;
@@ -706,7 +709,7 @@ EXPORT_SYMBOL_GPL(smartio_segment_alloc);
 
 /**
  * smartio_segment_free() - give a segment back
- * @sdev: the way; the session in which it was allocated may be over
+ * @sdev: the path; the session in which it was allocated may be over
  * @segment: from smartio_segment_alloc(); zeroed. One that is all zero is
  *	ignored.
  *
@@ -715,12 +718,12 @@ EXPORT_SYMBOL_GPL(smartio_segment_alloc);
 void smartio_segment_free(struct smartio_device *sdev,
 			  struct smartio_segment *segment)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 
 	if (segment->handle)
-		way->ops->segment_free(way, segment);
+		path->ops->segment_free(path, segment);
 	else if (segment->cpu)
-		way->ops->dma_free(way, segment->size, segment->cpu,
+		path->ops->dma_free(path, segment->size, segment->cpu,
 				   segment->dma);
 	memset(segment, 0, sizeof(*segment));
 }
@@ -728,7 +731,7 @@ EXPORT_SYMBOL_GPL(smartio_segment_free);
 
 /**
  * smartio_map_bar() - registers of the device, or memory on it
- * @sdev: the way, with a session open
+ * @sdev: the path, with a session open
  * @bar: number
  * @offset: in bytes
  * @size: bytes
@@ -745,37 +748,37 @@ EXPORT_SYMBOL_GPL(smartio_segment_free);
 void __iomem *smartio_map_bar(struct smartio_device *sdev, unsigned int bar,
 			      u64 offset, size_t size, bool write_combining)
 {
-	struct smartio_way *way = to_way(sdev);
-	u64 id = smartio_way_session(way);
+	struct smartio_path *path = to_path(sdev);
+	u64 id = smartio_path_session(path);
 
 	might_sleep();
 	if (!size)
 		return IOMEM_ERR_PTR(-EINVAL);
 	if (!id)
 		return IOMEM_ERR_PTR(-ENOLINK);
-	return way->ops->map_bar(way, id, bar, offset, size, write_combining);
+	return path->ops->map_bar(path, id, bar, offset, size, write_combining);
 }
 EXPORT_SYMBOL_GPL(smartio_map_bar);
 
 /**
  * smartio_unmap_bar() - end a mapping of smartio_map_bar()
- * @sdev: the way
+ * @sdev: the path
  * @io: what that returned; NULL and errors are ignored
  *
  * Context: process, may sleep.
  */
 void smartio_unmap_bar(struct smartio_device *sdev, void __iomem *io)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 
 	if (!IS_ERR_OR_NULL((__force void *)io))
-		way->ops->unmap_bar(way, io);
+		path->ops->unmap_bar(path, io);
 }
 EXPORT_SYMBOL_GPL(smartio_unmap_bar);
 
 /**
  * smartio_irq_alloc() - an interrupt that the device itself sends here
- * @sdev: the way, with a session open
+ * @sdev: the path, with a session open
  * @cpus: where it should arrive; NULL: anywhere
  * @handler: as for request_irq(); in interrupt context
  * @name: as for request_irq()
@@ -783,7 +786,7 @@ EXPORT_SYMBOL_GPL(smartio_unmap_bar);
  * @irq: filled in; stays valid until smartio_irq_free()
  *
  * It comes only after the lender's half has called smartio_session_set_irq()
- * with what is in @irq. It outlives sessions, save on the local way, where
+ * with what is in @irq. It outlives sessions, save on the local path, where
  * the device's own vectors are used.
  *
  * Context: process, may sleep.
@@ -793,14 +796,14 @@ int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 		      irq_handler_t handler, const char *name, void *context,
 		      struct smartio_irq *irq)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 	int ret;
 
 	might_sleep();
 	memset(irq, 0, sizeof(*irq));
 	irq->handler = handler;
 	irq->context = context;
-	ret = way->ops->irq_alloc(way, cpus, name, irq);
+	ret = path->ops->irq_alloc(path, cpus, name, irq);
 	irq->kind = !ret;
 	return ret;
 }
@@ -808,7 +811,7 @@ EXPORT_SYMBOL_GPL(smartio_irq_alloc);
 
 /**
  * smartio_irq_free() - give an interrupt back
- * @sdev: the way
+ * @sdev: the path
  * @irq: from smartio_irq_alloc(); one that failed, or is all
  *	zero, is ignored
  *
@@ -820,11 +823,11 @@ EXPORT_SYMBOL_GPL(smartio_irq_alloc);
  */
 void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq)
 {
-	struct smartio_way *way = to_way(sdev);
+	struct smartio_path *path = to_path(sdev);
 
 	if (!irq->kind)
 		return;
-	way->ops->irq_free(way, irq);
+	path->ops->irq_free(path, irq);
 	irq->kind = 0;
 }
 EXPORT_SYMBOL_GPL(smartio_irq_free);
@@ -832,7 +835,7 @@ EXPORT_SYMBOL_GPL(smartio_irq_free);
 /* The bus is there. */
 int __init smartio_bus_init(const struct attribute_group **groups)
 {
-	smartio_bus.dev_groups = groups;
+	path_groups = groups;
 	return bus_register(&smartio_bus);
 }
 

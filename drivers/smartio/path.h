@@ -2,14 +2,14 @@
 /*
  * The consumer: paths to lent devices, on the bus "smartio".
  *
- * How a path reaches the lender is in struct smartio_way_ops: directly (local.c)
+ * How a path reaches the lender is in struct smartio_path_ops: directly (local.c)
  * or over a link (remote_path.c).
  *
- * Order of locks: way->driver_lock, way->session_lock, way->lock. They are not
+ * Order of locks: path->driver_lock, path->session_lock, path->lock. They are not
  * taken under those of the provider; those of the provider are, on the local
- * way, under way->session_lock. None is held while a callback of a driver runs,
- * save way->driver_lock, which is there for that, and, for those of the
- * lender's half on the local way, way->session_lock.
+ * path, under path->session_lock. None is held while a callback of a driver runs,
+ * save path->driver_lock, which is there for that, and, for those of the
+ * lender's half on the local path, path->session_lock.
  */
 #ifndef _SMARTIO_PATH_H
 #define _SMARTIO_PATH_H
@@ -22,15 +22,15 @@
 #include <linux/workqueue.h>
 
 struct attribute_group;
-struct smartio_way;
+struct smartio_path;
 
 /**
- * struct smartio_way_ops - how a way reaches the lender
+ * struct smartio_path_ops - how a path reaches the lender
  * @open: begin a session; give its id, its era, and the offset from a
- *	dma_addr_t to a device address. Under way->session_lock.
- * @close: end session @id; returns when it is over. Under way->session_lock.
+ *	dma_addr_t to a device address. Under path->session_lock.
+ * @close: end session @id; returns when it is over. Under path->session_lock.
  * @stopped: the lender ended session @id, and this host writes to nothing of it
- *	any more; may be NULL. Under way->session_lock.
+ *	any more; may be NULL. Under path->session_lock.
  * @revoke: see smartio_revoke()
  * @link_up: whether the lender can be reached now
  * @call: see smartio_call()
@@ -38,40 +38,40 @@ struct smartio_way;
  * @segment_alloc, @segment_free: memory beside the device
  * @map_bar, @unmap_bar: see smartio_map_bar()
  * @irq_alloc, @irq_free: see smartio_irq_alloc()
- * @release: the last reference to the way is gone
+ * @release: the last reference to the path is gone
  */
-struct smartio_way_ops {
-	int (*open)(struct smartio_way *way, u64 *id, u64 *dma_offset,
+struct smartio_path_ops {
+	int (*open)(struct smartio_path *path, u64 *id, u64 *dma_offset,
 		    struct smartio_era *era);
-	void (*close)(struct smartio_way *way, u64 id);
-	void (*stopped)(struct smartio_way *way, u64 id);
-	int (*revoke)(struct smartio_way *way, u64 id);
-	bool (*link_up)(struct smartio_way *way);
-	int (*call)(struct smartio_way *way, u64 id, const void *request,
+	void (*close)(struct smartio_path *path, u64 id);
+	void (*stopped)(struct smartio_path *path, u64 id);
+	int (*revoke)(struct smartio_path *path, u64 id);
+	bool (*link_up)(struct smartio_path *path);
+	int (*call)(struct smartio_path *path, u64 id, const void *request,
 		    size_t size, void *reply, size_t *reply_size,
 		    unsigned int timeout_ms);
-	struct device *(*dma_device)(struct smartio_way *way);
-	bool (*dma_scattered)(struct smartio_way *way);
-	void *(*dma_alloc)(struct smartio_way *way, size_t size,
+	struct device *(*dma_device)(struct smartio_path *path);
+	bool (*dma_scattered)(struct smartio_path *path);
+	void *(*dma_alloc)(struct smartio_path *path, size_t size,
 			   dma_addr_t *addr, gfp_t gfp);
-	void (*dma_free)(struct smartio_way *way, size_t size, void *cpu,
+	void (*dma_free)(struct smartio_path *path, size_t size, void *cpu,
 			 dma_addr_t addr);
-	int (*segment_alloc)(struct smartio_way *way, u64 id,
+	int (*segment_alloc)(struct smartio_path *path, u64 id,
 			     struct smartio_segment *segment);
-	void (*segment_free)(struct smartio_way *way,
+	void (*segment_free)(struct smartio_path *path,
 			     struct smartio_segment *segment);
-	void __iomem *(*map_bar)(struct smartio_way *way, u64 id,
+	void __iomem *(*map_bar)(struct smartio_path *path, u64 id,
 				 unsigned int bar, u64 offset, size_t size,
 				 bool write_combining);
-	void (*unmap_bar)(struct smartio_way *way, void __iomem *io);
-	int (*irq_alloc)(struct smartio_way *way, const struct cpumask *cpus,
+	void (*unmap_bar)(struct smartio_path *path, void __iomem *io);
+	int (*irq_alloc)(struct smartio_path *path, const struct cpumask *cpus,
 			 const char *name, struct smartio_irq *irq);
-	void (*irq_free)(struct smartio_way *way, struct smartio_irq *irq);
-	void (*release)(struct smartio_way *way);
+	void (*irq_free)(struct smartio_path *path, struct smartio_irq *irq);
+	void (*release)(struct smartio_path *path);
 };
 
 /**
- * struct smartio_way - a smartio_device and what is behind it
+ * struct smartio_path - a smartio_device and what is behind it
  * @sdev: what drivers see
  * @ops: how the lender is reached
  * @session_lock: one open or close at a time
@@ -82,7 +82,7 @@ struct smartio_way_ops {
  * @over: id of the session that the lender ended, until it is told that this
  *	host has stopped; else 0
  * @writes: the link was lost, and the driver has not said that it has stopped
- * @losses: how often the way broke
+ * @losses: how often the path broke
  * @offered: the lender offers the device now
  * @items: events and notifications not yet delivered
  * @item_bytes: memory that they take
@@ -91,9 +91,9 @@ struct smartio_way_ops {
  * @owner: module that a bound driver keeps loaded
  * @private: of @ops
  */
-struct smartio_way {
+struct smartio_path {
 	struct smartio_device sdev;
-	const struct smartio_way_ops *ops;
+	const struct smartio_path_ops *ops;
 	struct mutex session_lock;	/* one open or close at a time */
 	struct mutex driver_lock;	/* the driver's callbacks, @driver */
 	struct smartio_driver *driver;
@@ -111,20 +111,20 @@ struct smartio_way {
 	void *private;
 };
 
-#define to_way(d) container_of(d, struct smartio_way, sdev)
+#define to_path(d) container_of(d, struct smartio_path, sdev)
 
 int smartio_bus_init(const struct attribute_group **groups);
 void smartio_bus_exit(void);
 
-int smartio_way_init(struct smartio_way *way, struct device *parent);
-int smartio_way_add(struct smartio_way *way);
-void smartio_way_remove(struct smartio_way *way);
-void smartio_way_offered(struct smartio_way *way);
-void smartio_way_lost(struct smartio_way *way, u64 session, bool offered);
-bool smartio_way_writes(struct smartio_way *way, bool forget);
-int smartio_way_notify(struct smartio_way *way, u64 session,
-		       const void *message, size_t size);
-bool smartio_way_behind(struct smartio_way *way);
-u64 smartio_way_session(struct smartio_way *way);
+int smartio_path_init(struct smartio_path *path, struct device *parent);
+int smartio_path_add(struct smartio_path *path);
+void smartio_path_remove(struct smartio_path *path);
+void smartio_path_ready(struct smartio_path *path);
+void smartio_path_lost(struct smartio_path *path, u64 session, bool offered);
+bool smartio_path_writes(struct smartio_path *path, bool forget);
+int smartio_path_notify(struct smartio_path *path, u64 session,
+			const void *message, size_t size);
+bool smartio_path_full(struct smartio_path *path);
+u64 smartio_path_session(struct smartio_path *path);
 
 #endif /* _SMARTIO_PATH_H */

@@ -85,7 +85,7 @@ int lend_segment_free(struct lend_session *session, u32 handle)
 
 /*
  * Let a session reach what it is allowed to. Returns 0; -EACCES: not allowed;
- * or what the way's ops say.
+ * or what the path's ops say.
  */
 int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
 		 size_t size, u64 *peer_addr)

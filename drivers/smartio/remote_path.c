@@ -23,10 +23,10 @@
 #define REMOTE_NEWS_MAX		1024
 
 /**
- * struct remote - what a way over a link needs
+ * struct remote - what a path over a link needs
  * @entry: in link->paths
  * @link: the link; a reference
- * @way: the way
+ * @path: the path
  * @device: how the lender calls the device; under link->paths_lock
  * @incarnation: of the lender that named it; under link->paths_lock
  * @named: it has been named since the link is up; under link->paths_lock
@@ -34,19 +34,19 @@
 struct remote {
 	struct list_head entry;
 	struct smartio_link *link;
-	struct smartio_way *way;
+	struct smartio_path *path;
 	u32 device;
 	u32 incarnation;
 	bool named;
 };
 
-/* ---- the way's operations ---- */
+/* ---- the path's operations ---- */
 
-static int remote_ask(struct smartio_way *way, u16 type, u64 session,
+static int remote_ask(struct smartio_path *path, u16 type, u64 session,
 		      const struct wire_range *range, void *reply,
 		      size_t reply_size, unsigned int timeout_ms)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 	struct wire_message message = {
 		.type = type,
 		.object = READ_ONCE(remote->device),
@@ -67,13 +67,13 @@ static int remote_ask(struct smartio_way *way, u16 type, u64 session,
  * Either the lender says that it is over, or the link's inbound window is
  * shut: the link is taken down for that if need be.
  */
-static void remote_close(struct smartio_way *way, u64 id)
+static void remote_close(struct smartio_path *path, u64 id)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 	struct smartio_link *link = remote->link;
 	int ret;
 
-	ret = remote_ask(way, WIRE_CLOSE_SESSION, id, NULL, NULL, 0,
+	ret = remote_ask(path, WIRE_CLOSE_SESSION, id, NULL, NULL, 0,
 			 REMOTE_SESSION_MS);
 	if (!ret)
 		return;
@@ -83,23 +83,23 @@ static void remote_close(struct smartio_way *way, u64 id)
 }
 
 /* If it doesn't hear this, it keeps what it keeps until the next session. */
-static void remote_stopped(struct smartio_way *way, u64 id)
+static void remote_stopped(struct smartio_path *path, u64 id)
 {
-	remote_ask(way, WIRE_CLOSE_SESSION, id, NULL, NULL, 0, REMOTE_CALL_MS);
+	remote_ask(path, WIRE_CLOSE_SESSION, id, NULL, NULL, 0, REMOTE_CALL_MS);
 }
 
-static bool remote_link_up(struct smartio_way *way)
+static bool remote_link_up(struct smartio_path *path)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 
 	/* asked in any context: without the lock */
 	return READ_ONCE(remote->link->state) == SMARTIO_LINK_UP;
 }
 
-static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset,
+static int remote_open(struct smartio_path *path, u64 *id, u64 *dma_offset,
 		       struct smartio_era *era)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 	u32 incarnation = READ_ONCE(remote->link->peer.incarnation);
 	struct wire_opened opened;
 	int ret;
@@ -111,10 +111,10 @@ static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset,
 	 * isn't lent, or not yet again; whatever there was is over.
 	 */
 	if (READ_ONCE(remote->named))
-		ret = remote_ask(way, WIRE_OPEN_SESSION, 0, NULL, &opened,
+		ret = remote_ask(path, WIRE_OPEN_SESSION, 0, NULL, &opened,
 				 sizeof(opened), REMOTE_SESSION_MS);
 	else
-		ret = remote_link_up(way) ? -ENODEV : -ENOLINK;
+		ret = remote_link_up(path) ? -ENODEV : -ENOLINK;
 	/* the link is refused then: the lender has ended all sessions */
 	if (ret == -ENOLINK && READ_ONCE(remote->link->fenced))
 		return -EACCES;
@@ -130,17 +130,17 @@ static int remote_open(struct smartio_way *way, u64 *id, u64 *dma_offset,
 	return 0;
 }
 
-static int remote_revoke(struct smartio_way *way, u64 id)
+static int remote_revoke(struct smartio_path *path, u64 id)
 {
-	return remote_ask(way, WIRE_REVOKE, id, NULL, NULL, 0,
+	return remote_ask(path, WIRE_REVOKE, id, NULL, NULL, 0,
 			  REMOTE_SESSION_MS);
 }
 
-static int remote_call(struct smartio_way *way, u64 id, const void *request,
+static int remote_call(struct smartio_path *path, u64 id, const void *request,
 		       size_t size, void *reply, size_t *reply_size,
 		       unsigned int timeout_ms)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 	struct wire_message message = {
 		.type = WIRE_REQUEST,
 		.object = READ_ONCE(remote->device),
@@ -152,46 +152,46 @@ static int remote_call(struct smartio_way *way, u64 id, const void *request,
 				       reply_size, timeout_ms);
 }
 
-static struct device *remote_dma_device(struct smartio_way *way)
+static struct device *remote_dma_device(struct smartio_path *path)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 
 	return remote->link->dma;
 }
 
-static bool remote_dma_scattered(struct smartio_way *way)
+static bool remote_dma_scattered(struct smartio_path *path)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 
 	return remote->link->scattered;
 }
 
-static void *remote_dma_alloc(struct smartio_way *way, size_t size,
+static void *remote_dma_alloc(struct smartio_path *path, size_t size,
 			      dma_addr_t *addr, gfp_t gfp)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 
 	return remote->link->ops->alloc(remote->link, size, addr, gfp);
 }
 
-static void remote_dma_free(struct smartio_way *way, size_t size, void *cpu,
+static void remote_dma_free(struct smartio_path *path, size_t size, void *cpu,
 			    dma_addr_t addr)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 
 	remote->link->ops->free(remote->link, size, cpu, addr);
 }
 
-static int remote_segment_alloc(struct smartio_way *way, u64 id,
+static int remote_segment_alloc(struct smartio_path *path, u64 id,
 				struct smartio_segment *segment)
 {
 	struct wire_range range = { .size = cpu_to_le64(segment->size) };
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 	struct wire_segment reply;
 	phys_addr_t phys;
 	int ret;
 
-	ret = remote_ask(way, WIRE_SEGMENT_ALLOC, id, &range, &reply,
+	ret = remote_ask(path, WIRE_SEGMENT_ALLOC, id, &range, &reply,
 			 sizeof(reply), REMOTE_CALL_MS);
 	if (!ret && !reply.handle)
 		ret = -EPROTO;
@@ -209,25 +209,25 @@ static int remote_segment_alloc(struct smartio_way *way, u64 id,
 	}
 	if (ret) {
 		range.handle = reply.handle;
-		remote_ask(way, WIRE_SEGMENT_FREE, id, &range, NULL, 0,
+		remote_ask(path, WIRE_SEGMENT_FREE, id, &range, NULL, 0,
 			   REMOTE_CALL_MS);
 	}
 	return ret;
 }
 
-static void remote_segment_free(struct smartio_way *way,
+static void remote_segment_free(struct smartio_path *path,
 				struct smartio_segment *segment)
 {
 	struct wire_range range = { .handle = cpu_to_le32(segment->handle) };
 
 	iounmap(segment->io);
 	/* else it went with its session */
-	if (segment->session == smartio_way_session(way))
-		remote_ask(way, WIRE_SEGMENT_FREE, segment->session, &range,
+	if (segment->session == smartio_path_session(path))
+		remote_ask(path, WIRE_SEGMENT_FREE, segment->session, &range,
 			   NULL, 0, REMOTE_CALL_MS);
 }
 
-static void __iomem *remote_map_bar(struct smartio_way *way, u64 id,
+static void __iomem *remote_map_bar(struct smartio_path *path, u64 id,
 				    unsigned int bar, u64 offset, size_t size,
 				    bool write_combining)
 {
@@ -236,13 +236,13 @@ static void __iomem *remote_map_bar(struct smartio_way *way, u64 id,
 		.offset = cpu_to_le64(offset),
 		.size = cpu_to_le64(size),
 	};
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 	struct wire_segment reply;
 	void __iomem *io;
 	phys_addr_t phys;
 	int ret;
 
-	ret = remote_ask(way, WIRE_MAP_BAR, id, &range, &reply, sizeof(reply),
+	ret = remote_ask(path, WIRE_MAP_BAR, id, &range, &reply, sizeof(reply),
 			 REMOTE_CALL_MS);
 	if (!ret)
 		ret = remote->link->ops->peer_phys(remote->link,
@@ -254,35 +254,35 @@ static void __iomem *remote_map_bar(struct smartio_way *way, u64 id,
 	return io ? io : IOMEM_ERR_PTR(-ENOMEM);
 }
 
-static void remote_unmap_bar(struct smartio_way *way, void __iomem *io)
+static void remote_unmap_bar(struct smartio_path *path, void __iomem *io)
 {
 	iounmap(io);
 }
 
-static int remote_irq_alloc(struct smartio_way *way, const struct cpumask *cpus,
+static int remote_irq_alloc(struct smartio_path *path, const struct cpumask *cpus,
 			    const char *name, struct smartio_irq *irq)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 
 	return remote->link->ops->irq_alloc(remote->link, cpus, name, irq);
 }
 
-static void remote_irq_free(struct smartio_way *way, struct smartio_irq *irq)
+static void remote_irq_free(struct smartio_path *path, struct smartio_irq *irq)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 
 	remote->link->ops->irq_free(remote->link, irq);
 }
 
-static void remote_release(struct smartio_way *way)
+static void remote_release(struct smartio_path *path)
 {
-	struct remote *remote = way->private;
+	struct remote *remote = path->private;
 
 	smartio_link_put(remote->link);
 	kfree(remote);
 }
 
-static const struct smartio_way_ops remote_way_ops = {
+static const struct smartio_path_ops remote_path_ops = {
 	.open = remote_open,
 	.close = remote_close,
 	.stopped = remote_stopped,
@@ -302,7 +302,7 @@ static const struct smartio_way_ops remote_way_ops = {
 	.release = remote_release,
 };
 
-/* ---- ways come and go, on link->paths_wq ---- */
+/* ---- paths come and go, on link->paths_wq ---- */
 
 /**
  * struct remote_news - what the lender said about its devices
@@ -334,17 +334,17 @@ static bool remote_current(struct smartio_link *link, u32 generation)
 static void remote_add(struct smartio_link *link,
 		       const struct remote_news *news)
 {
-	struct smartio_way *way = kzalloc(sizeof(*way), GFP_KERNEL);
+	struct smartio_path *path = kzalloc(sizeof(*path), GFP_KERNEL);
 	struct remote *remote = kzalloc(sizeof(*remote), GFP_KERNEL);
 	struct smartio_device *sdev;
 	int ret = -ENOMEM;
 
-	if (!way || !remote) {
-		kfree(way);
+	if (!path || !remote) {
+		kfree(path);
 		kfree(remote);
 		goto fail;
 	}
-	sdev = &way->sdev;
+	sdev = &path->sdev;
 	strscpy(sdev->service, news->device.service);
 	spin_lock(&link->lock);
 	uuid_copy(&sdev->host, &link->peer.uuid);
@@ -355,29 +355,29 @@ static void remote_add(struct smartio_link *link,
 	INIT_LIST_HEAD(&remote->entry);
 	smartio_link_get(link);
 	remote->link = link;
-	remote->way = way;
+	remote->path = path;
 	remote->device = news->id;
 	remote->incarnation = READ_ONCE(link->peer.incarnation);
 	remote->named = true;
-	way->private = remote;
-	way->owner = link->ops->owner;
-	way->ops = &remote_way_ops;
-	ret = smartio_way_init(way, link->dma);
+	path->private = remote;
+	path->owner = link->ops->owner;
+	path->ops = &remote_path_ops;
+	ret = smartio_path_init(path, link->dma);
 	if (ret)
 		goto fail;
 	mutex_lock(&link->paths_lock);
 	list_add_tail(&remote->entry, &link->paths);
 	if (remote_current(link, news->generation) &&
 	    le32_to_cpu(news->device.flags) & WIRE_OFFERED)
-		smartio_way_offered(way);
+		smartio_path_ready(path);
 	mutex_unlock(&link->paths_lock);
-	ret = smartio_way_add(way);
+	ret = smartio_path_add(path);
 	if (!ret)
 		return;
 	mutex_lock(&link->paths_lock);
 	list_del(&remote->entry);
 	mutex_unlock(&link->paths_lock);
-	put_device(&way->sdev.dev);
+	put_device(&path->sdev.dev);
 fail:
 	dev_err(link->dma, "%s: device %s of %s can't be shown: %d\n",
 		link->name, news->device.pci, link->peer.name, ret);
@@ -396,7 +396,7 @@ static void remote_named(struct smartio_link *link,
 		return;
 	}
 	list_for_each_entry(remote, &link->paths, entry) {
-		struct smartio_device *sdev = &remote->way->sdev;
+		struct smartio_device *sdev = &remote->path->sdev;
 
 		count++;
 		if (strcmp(sdev->pci_name, news->device.pci))
@@ -405,19 +405,19 @@ static void remote_named(struct smartio_link *link,
 			/* lent as something else now; two have no room */
 			list_del(&remote->entry);
 			mutex_unlock(&link->paths_lock);
-			smartio_way_remove(remote->way);
+			smartio_path_remove(remote->path);
 			remote_add(link, news);
 			return;
 		}
 		WRITE_ONCE(remote->device, news->id);
 		remote->incarnation = READ_ONCE(link->peer.incarnation);
 		remote->named = true;
-		if (smartio_way_behind(remote->way))
+		if (smartio_path_full(remote->path))
 			link->ops->restart(link, "the other side sends more than a driver takes");
 		else if (offered)
-			smartio_way_offered(remote->way);
+			smartio_path_ready(remote->path);
 		else
-			WRITE_ONCE(remote->way->offered, false);
+			WRITE_ONCE(remote->path->offered, false);
 		mutex_unlock(&link->paths_lock);
 		return;
 	}
@@ -467,7 +467,7 @@ static void remote_gone(struct smartio_link *link,
 	mutex_unlock(&link->paths_lock);
 	list_for_each_entry_safe(remote, next, &gone, entry) {
 		list_del_init(&remote->entry);
-		smartio_way_remove(remote->way);
+		smartio_path_remove(remote->path);
 	}
 }
 
@@ -485,7 +485,7 @@ static void remote_news_work(struct work_struct *work)
 }
 
 static void remote_queue(struct smartio_link *link, u32 generation, u16 type,
-			u32 id, const struct wire_device *device)
+			 u32 id, const struct wire_device *device)
 {
 	struct remote_news *news = kzalloc(sizeof(*news),
 					   GFP_NOIO | __GFP_NOFAIL);
@@ -510,7 +510,7 @@ void remote_paths_lost(struct smartio_link *link)
 	mutex_lock(&link->paths_lock);
 	list_for_each_entry(remote, &link->paths, entry) {
 		remote->named = false;
-		smartio_way_lost(remote->way, 0, false);
+		smartio_path_lost(remote->path, 0, false);
 	}
 	mutex_unlock(&link->paths_lock);
 }
@@ -526,7 +526,7 @@ bool remote_paths_write(struct smartio_link *link, bool forget)
 
 	mutex_lock(&link->paths_lock);
 	list_for_each_entry(remote, &link->paths, entry)
-		writes |= smartio_way_writes(remote->way, forget);
+		writes |= smartio_path_writes(remote->path, forget);
 	mutex_unlock(&link->paths_lock);
 	return writes;
 }
@@ -571,7 +571,8 @@ void remote_paths_message(struct smartio_link *link,
 	case WIRE_DEVICE_GONE:
 	case WIRE_DEVICE_END:
 		if (atomic_read(&link->news) >= REMOTE_NEWS_MAX) {
-			link->ops->restart(link, "the other side has too much to say about its devices");
+			link->ops->restart(link,
+					   "the other side has too much to say about its devices");
 			return;
 		}
 		remote_queue(link, READ_ONCE(link->generation), message->type,
@@ -583,14 +584,14 @@ void remote_paths_message(struct smartio_link *link,
 		/* the numbers of before the link came up are not those of now */
 		if (!remote->named || remote->device != message->object)
 			continue;
-		if (smartio_way_behind(remote->way))
+		if (smartio_path_full(remote->path))
 			link->ops->restart(link, "the other side sends more than a driver takes");
 		else if (message->type == WIRE_NOTIFY)
-			smartio_way_notify(remote->way, message->context,
-					   payload, message->length);
+			smartio_path_notify(remote->path, message->context,
+					    payload, message->length);
 		else if (message->type == WIRE_ENDED && message->context)
-			smartio_way_lost(remote->way, message->context,
-					 message->status);
+			smartio_path_lost(remote->path, message->context,
+					  message->status);
 		break;
 	}
 	mutex_unlock(&link->paths_lock);

@@ -161,7 +161,6 @@ const struct attribute_group *smartio_host_class_groups[] = {
 	NULL,
 };
 
-
 /* ---- /sys/bus/smartio/devices/WAY ---- */
 
 static ssize_t service_show(struct device *dev, struct device_attribute *attr,
@@ -202,12 +201,12 @@ static DEVICE_ATTR_RO(link);
 static ssize_t state_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
 {
-	struct smartio_way *way = to_way(to_smartio_device(dev));
+	struct smartio_path *path = to_path(to_smartio_device(dev));
 	const char *state;
 
-	if (smartio_way_session(way))
+	if (smartio_path_session(path))
 		state = "open";
-	else if (READ_ONCE(way->offered))
+	else if (READ_ONCE(path->offered))
 		state = "ready";
 	else
 		state = "lost";
@@ -218,9 +217,9 @@ static DEVICE_ATTR_RO(state);
 static ssize_t session_show(struct device *dev, struct device_attribute *attr,
 			    char *buf)
 {
-	struct smartio_way *way = to_way(to_smartio_device(dev));
+	struct smartio_path *path = to_path(to_smartio_device(dev));
 
-	return sysfs_emit(buf, "%#llx\n", smartio_way_session(way));
+	return sysfs_emit(buf, "%#llx\n", smartio_path_session(path));
 }
 static DEVICE_ATTR_RO(session);
 
@@ -231,7 +230,7 @@ static ssize_t modalias_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(modalias);
 
-static struct attribute *smartio_way_attrs[] = {
+static struct attribute *smartio_path_attrs[] = {
 	&dev_attr_service.attr,
 	&dev_attr_host.attr,
 	&dev_attr_host_name.attr,
@@ -243,12 +242,12 @@ static struct attribute *smartio_way_attrs[] = {
 	NULL,
 };
 
-static const struct attribute_group smartio_way_group = {
-	.attrs = smartio_way_attrs,
+static const struct attribute_group smartio_path_group = {
+	.attrs = smartio_path_attrs,
 };
 
-const struct attribute_group *smartio_way_groups[] = {
-	&smartio_way_group,
+const struct attribute_group *smartio_path_groups[] = {
+	&smartio_path_group,
 	NULL,
 };
 

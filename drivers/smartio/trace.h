@@ -9,7 +9,7 @@
 #include <linux/smartio.h>
 #include <linux/tracepoint.h>
 
-TRACE_EVENT(smartio_way,
+TRACE_EVENT(smartio_path,
 	TP_PROTO(struct smartio_device *sdev, int kind, u64 session),
 	TP_ARGS(sdev, kind, session),
 	TP_STRUCT__entry(

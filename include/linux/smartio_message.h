@@ -32,25 +32,6 @@
 
 #define WIRE_FIRST_REQUEST	WIRE_OPEN_SESSION
 
-/* For __print_symbolic(). */
-#define WIRE_TYPE_NAMES				\
-	{ WIRE_REPLY, "reply" },		\
-	{ WIRE_NOTIFY, "notify" },		\
-	{ WIRE_DEVICE, "device" },		\
-	{ WIRE_DEVICE_GONE, "device-gone" },	\
-	{ WIRE_DEVICE_END, "device-end" },	\
-	{ WIRE_ENDED, "ended" },		\
-	{ WIRE_APERTURE, "aperture" },		\
-	{ WIRE_OPEN_SESSION, "open" },		\
-	{ WIRE_CLOSE_SESSION, "close" },	\
-	{ WIRE_REVOKE, "revoke" },		\
-	{ WIRE_REQUEST, "request" },		\
-	{ WIRE_SEGMENT_ALLOC, "segment-alloc" },	\
-	{ WIRE_SEGMENT_FREE, "segment-free" },	\
-	{ WIRE_MAP_BAR, "map-bar" },		\
-	{ WIRE_FENCE, "fence" },		\
-	{ WIRE_HOSTS, "hosts" }
-
 /**
  * struct wire_message - the header of a message, in this host's byte order
  * @type: WIRE_...

@@ -33,7 +33,7 @@ std::string kernel_arguments(const topology::Topology& topology, const topology:
     hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", other.name, address_of(topology, other.name));
   }
   // An oops ends the host, and the console has all warnings: what a test judges of a host that is gone.
-  return fmt::format("{} oops=panic loglevel=5 intel_iommu={} smartio.host={} smartio.ip={}/24 smartio.hosts={}",
+  return fmt::format("{} oops=panic loglevel=5 intel_iommu={} guest.host={} guest.ip={}/24 guest.hosts={}",
                      options.kernel_arguments, host.iommu == topology::Iommu::intel ? "on" : "off", host.name,
                      address_of(topology, host.name), hosts);
 }

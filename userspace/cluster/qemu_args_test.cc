@@ -65,10 +65,9 @@ TEST(QemuArguments, OfTheLenderOfAPair) {
   EXPECT_THAT(values(words, "-accel"), ElementsAre("tcg,thread=multi,tb-size=128"));
   EXPECT_THAT(values(words, "-kernel"), ElementsAre("/cache/guest/vmlinux"));
   EXPECT_THAT(values(words, "-initrd"), ElementsAre("initrd"));
-  EXPECT_THAT(
-      values(words, "-append"),
-      ElementsAre("console=ttyS0 oops=panic loglevel=5 intel_iommu=off smartio.host=lender smartio.ip=10.77.0.1/24 "
-                  "smartio.hosts=lender:10.77.0.1,borrower:10.77.0.2"));
+  EXPECT_THAT(values(words, "-append"),
+              ElementsAre("console=ttyS0 oops=panic loglevel=5 intel_iommu=off guest.host=lender guest.ip=10.77.0.1/24 "
+                          "guest.hosts=lender:10.77.0.1,borrower:10.77.0.2"));
   EXPECT_THAT(values(words, "-blockdev"),
               ElementsAre("driver=file,node-name=root,filename=/cache/guest/root.img,read-only=on,locking=off"));
   EXPECT_THAT(values(words, "-netdev"),
@@ -91,7 +90,7 @@ TEST(QemuArguments, OfTheLenderOfAPair) {
 
 TEST(QemuArguments, OfTheBorrowerOfAPair) {
   const auto words = arguments(ours("pair"), 1);
-  EXPECT_THAT(values(words, "-append").at(0), HasSubstr(" intel_iommu=on smartio.host=borrower "));
+  EXPECT_THAT(values(words, "-append").at(0), HasSubstr(" intel_iommu=on guest.host=borrower "));
   EXPECT_THAT(
       values(words, "-device"),
       ElementsAre(

@@ -119,7 +119,7 @@ Outcome<std::vector<std::string>> rejoin(Sysfs& sysfs) {
   if (error.value() == ENOLINK) return refuse("no link is up: nobody can be asked to let this host in");
   if (error.value() == EPERM) {
     return refuse(
-        "this host is fenced, and has not begun anew since: boot it, or load ntb_smartio anew, or run unfence on "
+        "this host is fenced, and has not begun anew since: boot it, or load smartio again, or run unfence on "
         "another host");
   }
   return refuse(fmt::format("can't ask to be let in: {}", error.message()));
