@@ -19,7 +19,7 @@ in_tree := $(tree)
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all help demo demo-failover setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-mutants check-long check-debug fuzz \
+.PHONY: all help demo demo-failover setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-mutants check-scale check-long check-debug fuzz \
 	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-gate bench-gate-renew bench-failover lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
@@ -79,6 +79,10 @@ check-model: ready ## the model of failover, by Spin: every interleaving, and th
 
 check-mutants: ready ## what the tests find: each bug of selftests/mutants has to make its tests fail (MUTANTS="NAME…": only these)
 	@$(tree) scripts/check-mutants $(MUTANTS)
+
+check-scale: build guest-overlay ## one drive and 1, 3, 7, 15, 31 borrowers: what attach, fence, recovery cost; build/bench/scale.html (COUNTS="N…": only these)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --plots
+	@$(tree) scripts/check-scale $(COUNTS)
 
 check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 100 fences, 100 partitions, 2000 events on two links, 100 late writes and reads, ten minutes for each fuzzer, a minute for each hostile peer, three mutants
 	@SMARTIO_LONG=1 FAILOVER_EVENTS=2000 LATE_ROUNDS=100 JOIN_ROUNDS=10 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 $(tree) scripts/check

@@ -6,6 +6,9 @@
 #
 #   CLUSTER=NAME selftests/nvme/probe        against a cluster that is up
 #
+# A test that needs a cluster of its own sets own_cluster to the words of `cluster up` before it sources this file. That
+# cluster is judged, and taken down at the end.
+#
 # selftests/harness/lib tests this file.
 set -euo pipefail
 shopt -s inherit_errexit
@@ -142,7 +145,7 @@ host_report() {
 # log_since HOST: the messages alone.
 log_since() { host_report "$1" | sed -n '/^</p'; }
 # Of a host that was booted, or is gone: what its console says of this test's time, which has all warnings.
-console_report() { tail -c +$((${console_size[$1]} + 1)) "$folder/$1.console.log" | grep -aoE '\[ *[0-9]+\.[0-9]{6}\] .*' || true; }
+console_report() { tail -c +$((${console_size[$1]} + 1)) "$folder/$1.console.log" | tr -d '\r' | grep -aoE '\[ *[0-9]+\.[0-9]{6}\] .*' || true; }
 
 # allowed_on HOST LINE
 allowed_on() {
@@ -240,6 +243,7 @@ finish() {
 	*) printf 'FAIL %s: a command that had to succeed ended with status %s: %s\n' "$test_name" $status "${failed_at:-}"
 		status=1 ;;
 	esac
+	[ -z "${own_cluster:-}" ] || "$top/scripts/cluster" down > /dev/null || status=1
 	rm -rf "$notes"
 	exit $status
 }
@@ -251,8 +255,17 @@ command_failed() {
 	[ "$BASH_SUBSHELL" = 0 ] || printf 'a command failed: %s\n' "$failed_at" >> "$notes/lost"
 }
 
+own_cluster_up() {
+	local words
+	read -ra words <<< "$own_cluster"
+	export CLUSTER=${CLUSTER:-default}-${0##*/}
+	trap '"$top/scripts/cluster" down > /dev/null' EXIT
+	"$top/scripts/cluster" up "${words[@]}" > "$notes/up" 2>&1 || { cat "$notes/up"; printf 'FAIL %s: its cluster did not come up\n' "$test_name"; exit 1; }
+}
+
 begin() {
 	local host state line
+	[ -z "${own_cluster:-}" ] || own_cluster_up
 	judged=${CLUSTER:-default}
 	trap finish EXIT
 	trap 'exit 143' TERM

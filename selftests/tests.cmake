@@ -73,8 +73,9 @@ if(SMARTIO_LONG)
   on_cluster(dual-iommu pair-dual-iommu ${FAILOVER})
 endif()
 on_cluster(p2p star ${P2P} ${P2P_LONG})
-# They bring a pair of their own up besides.
-on_cluster(tool "star;pair" cluster/tool cluster/side-by-side share/lender-idle cluster/instructions)
+# side-by-side brings a pair up besides, the others one of their own.
+on_cluster(tool "star;pair" cluster/tool cluster/side-by-side)
+on_cluster(own "-;pair" share/lender-idle cluster/instructions cluster/evidence)
 on_cluster(few star-few share/quota share/timer)
 on_cluster(gfs2 star ${GFS2})
 on_cluster(ocfs2 star ${OCFS2})

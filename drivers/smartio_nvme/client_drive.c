@@ -455,12 +455,13 @@ static const char *snvme_explain(int error)
 
 /*
  * Does this reason pass by itself? A link that was lost, a drive that is reset
- * or taken back: the log has it already.
+ * or taken back: the log has it already. -EINTR: the reset cancelled the
+ * manager's admin command (mgr_sync()).
  */
 static bool snvme_join_passes(int error)
 {
 	return error == -EAGAIN || error == -ENOLINK || error == -ENODEV ||
-	       error == -ESTALE;
+	       error == -ESTALE || error == -EINTR;
 }
 
 /* Once, until there is another reason. */

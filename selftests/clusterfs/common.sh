@@ -19,17 +19,36 @@ stop_writers() {
 	fabric lan "$1" up > /dev/null
 	sh_on "$1" 'pkill -KILL "fs_log|fs_worker|fio" || true'
 }
+# The membership that a test left running, for the next one: its settings, and which run of fs_up it is of. A host that booted has none.
+membership=/run/fs.membership
+running() { sh_on "$1" '! [ -e "$1" ] || cat "$1"' $membership; }
+# keep_running HOST, forget_running HOST
+keep_running() { sh_on "$1" 'echo "$2" > "$1"' $membership "$fs ${configure_options[*]-} $set_up"; }
+forget_running() { on "$1" rm -f $membership; }
+all_run() {
+	local host first
+	first=$(running "${all[0]}")
+	[[ $first = "$fs ${configure_options[*]-} "* ]] || return 1
+	for host in "${all[@]}"; do [ "$(running "$host")" = "$first" ] || return 1; done
+	set_up=${first##* }
+}
 # A new file system, mounted on all hosts; whatever was before.
 fs_up() {
-	share_up
-	at_once stop_writers "${all[@]}"
-	at_once umount_one "${all[@]}"
-	at_once stop_one "${all[@]}"
-	at_once configure_one "${all[@]}"
-	# what it asks of the client holds when that is loaded again
-	at_once detach "${all[@]}"
-	at_once attach "${all[@]}"
-	at_once start_one "${all[@]}"
+	if all_run; then
+		share_up
+	else
+		set_up=$$.$RANDOM
+		share_up
+		at_once stop_writers "${all[@]}"
+		at_once umount_one "${all[@]}"
+		at_once stop_one "${all[@]}"
+		at_once configure_one "${all[@]}"
+		# what it asks of the client holds when that is loaded again
+		at_once detach "${all[@]}"
+		at_once attach "${all[@]}"
+		at_once start_one "${all[@]}"
+	fi
+	at_once forget_running "${all[@]}"	# if this test fails, the next sets all up again
 	sh_on lender 'smartio-$1 mkfs -f -c test "$(readlink -f /run/shared)"' "$fs"
 	at_once mount_one "${all[@]}"
 }
@@ -96,11 +115,11 @@ fs_check() {
 	say "${fsck[*]}: clean"
 }
 run_fsck() { sh_on lender '"${@:2}" "$(readlink -f "$1")" > /run/fsck.out 2>&1' /run/shared "${fsck[@]}"; }
-# fs_down [crashed]
+# fs_down [crashed]: the membership stays for the next test.
 fs_down() {
 	fs_unmount
 	fs_check "$@"
-	at_once stop_one "${all[@]}"
+	at_once keep_running "${all[@]}"
 }
 host_number() { local n; for n in "${!all[@]}"; do [ "${all[n]}" != "$1" ] || echo "$n"; done; }
 
