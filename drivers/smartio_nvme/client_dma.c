@@ -15,6 +15,9 @@
 #include <linux/genalloc.h>
 
 #include "client.h"
+
+/* Here, since all other users of tracepoints are above this file. */
+#define CREATE_TRACE_POINTS
 #include "client_trace.h"
 
 /* ---- the bounce memory ---- */

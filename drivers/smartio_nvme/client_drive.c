@@ -455,8 +455,8 @@ static const char *snvme_explain(int error)
 
 /*
  * Does this reason pass by itself? A link that was lost, a drive that is reset
- * or taken back: the log has it already. -EINTR: a reset cancelled the manager's
- * admin command (mgr_sync()).
+ * or taken back: the log has it already. -EINTR: the reset cancelled the
+ * manager's admin command (mgr_sync()).
  */
 static bool snvme_join_passes(int error)
 {

@@ -9,9 +9,6 @@
 
 #include "client.h"
 
-#define CREATE_TRACE_POINTS
-#include "client_trace.h"
-
 static int snvme_probe(struct smartio_device *sdev)
 {
 	struct snvme_client *client;

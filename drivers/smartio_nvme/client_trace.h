@@ -10,6 +10,13 @@
 
 #include "client.h"
 
+#define snvme_show_state(state)						\
+	__print_symbolic(state,						\
+			 { SNVME_JOINING, "joining" },			\
+			 { SNVME_UP, "up" },				\
+			 { SNVME_LOST, "lost" },			\
+			 { SNVME_REVOKED, "revoked" })
+
 TRACE_EVENT(snvme_path_state,
 	TP_PROTO(struct snvme_path *path, enum snvme_state from,
 		 enum snvme_state to, const char *why),
@@ -27,8 +34,8 @@ TRACE_EVENT(snvme_path_state,
 		__assign_str(why);
 	),
 	TP_printk("nvme%d: %s -> %s (%s)", __entry->instance,
-		  snvme_state_names[__entry->from],
-		  snvme_state_names[__entry->to], __get_str(why))
+		  snvme_show_state(__entry->from),
+		  snvme_show_state(__entry->to), __get_str(why))
 );
 
 TRACE_EVENT(snvme_map,

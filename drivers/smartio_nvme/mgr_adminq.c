@@ -13,6 +13,10 @@
 #include "admin_identify.h"
 #include "mgr.h"
 
+/* Here, since all users of tracepoints are above this file. */
+#define CREATE_TRACE_POINTS
+#include "mgr_trace.h"
+
 /* An owner's largest transfer: one page of PRPs describes it. */
 #define MAX_SECTORS	1024
 #define MAX_SEGMENTS	(MAX_SECTORS / 8 + 1)

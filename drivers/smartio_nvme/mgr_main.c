@@ -15,9 +15,6 @@
 #include "admin_identify.h"
 #include "mgr.h"
 
-#define CREATE_TRACE_POINTS
-#include "mgr_trace.h"
-
 /* Seconds that a reset from outside waits for one in progress. */
 #define RESET_WAIT_S	30
 
