@@ -5,7 +5,7 @@ set(NVME nvme/probe nvme/fio-verify nvme/poll-queues nvme/discard-zeroes nvme/pa
 set(NTB ntb/link ntb/pingpong ntb/silent ntb/perf ntb/netdev ntb/kselftest)
 set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/removed-ntb)
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped)
-set(LINKS smartio/echo smartio/link smartio/reload smartio/late-store smartio/fence smartio/killed-host)
+set(LINKS smartio/local smartio/echo smartio/link smartio/reload smartio/late-store smartio/fence smartio/killed-host)
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
   share/unload-under-load share/killed-borrower share/pulled-cable share/reset-under-load share/flush share/fence share/reservations share/lender-reload
   share/lender-reboot)
