@@ -240,7 +240,7 @@ stop_load() {
 	say "verified runs of fio on $1: $(on "$1" cat /run/load.rounds)"
 }
 
-# ---- blocks that say which host wrote them, in which order and when (userspace/selftest/stamps.cc) ----
+# ---- blocks that say which host wrote them, in which order and when (userspace/tests/guest/stamps.cc) ----
 
 stamped() { echo $(($(region "$1") * 256)); }	# the first of HOST's eight
 stamps=8

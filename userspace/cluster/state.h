@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "cluster/file_lock.h"
 #include "cluster/process.h"
-#include "common/result.h"
 
 namespace smartio::cluster {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+#include "base/unique_fd.h"
 #include "cluster/deadline.h"
-#include "common/result.h"
-#include "common/unique_fd.h"
 
 namespace smartio::cluster {
 

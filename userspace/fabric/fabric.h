@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/result.h"
+#include "base/result.h"
 #include "fabric/control/commands.h"
 #include "fabric/control/server.h"
 #include "fabric/lan/switch.h"
@@ -16,8 +16,8 @@
 #include "fabric/nvme/drive.h"
 #include "fabric/pci/host.h"
 #include "fabric/pci/memory_file.h"
-#include "fabric/topology/topology.h"
 #include "fabric/vfio_user/server.h"
+#include "topology/topology.h"
 
 namespace smartio::fabric {
 

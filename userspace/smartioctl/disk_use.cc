@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "common/unique_fd.h"
+#include "base/unique_fd.h"
 #include "smartioctl/text.h"
 
 namespace smartio::ctl {

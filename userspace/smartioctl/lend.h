@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/result.h"
+#include "base/result.h"
 #include "smartioctl/choices.h"
 #include "smartioctl/disk_use.h"
 #include "smartioctl/kernel.h"

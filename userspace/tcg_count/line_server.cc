@@ -12,7 +12,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "common/unix_listener.h"
+#include "base/unix_listener.h"
 
 namespace smartio::tcg_count {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <thread>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace smartio::tcg_count {
 

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/unix_listener.h"
+#include "base/unix_listener.h"
 
 namespace smartio::control {
 

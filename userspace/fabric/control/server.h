@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 #include "fabric/control/commands.h"
 #include "fabric/control/line_reader.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "common/result.h"
+#include "base/result.h"
 
 namespace smartio::control {
 

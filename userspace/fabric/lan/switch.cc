@@ -14,7 +14,7 @@
 #include <cstring>
 #include <ranges>
 
-#include "common/unix_listener.h"
+#include "base/unix_listener.h"
 
 namespace smartio::lan {
 

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 #include "fabric/lan/frame_reader.h"
 #include "fabric/lan/out_queue.h"
 

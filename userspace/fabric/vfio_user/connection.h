@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 #include "fabric/pci/endpoint.h"
 #include "fabric/vfio_user/dma_requests.h"
 #include "fabric/vfio_user/message_reader.h"

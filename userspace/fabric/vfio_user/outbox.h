@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/unique_fd.h"
+#include "base/unique_fd.h"
 #include "fabric/vfio_user/protocol.h"
 
 namespace smartio::vfio_user {

@@ -7,8 +7,8 @@
 #include <stop_token>
 #include <thread>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 #include "fabric/pci/endpoint.h"
 
 namespace smartio::vfio_user {
