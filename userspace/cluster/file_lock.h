@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
+#include "base/deadline.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "cluster/deadline.h"
 
 namespace smartio::cluster {
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/deadline.h"
 #include "base/result.h"
-#include "cluster/deadline.h"
 #include "cluster/file_lock.h"
 #include "cluster/state.h"
 #include "cluster/stream.h"

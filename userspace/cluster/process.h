@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "cluster/deadline.h"
 
 namespace smartio::cluster {
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/deadline.h"
 #include "base/result.h"
-#include "cluster/deadline.h"
 #include "cluster/file_lock.h"
 #include "cluster/state.h"
 #include "cluster/stream.h"

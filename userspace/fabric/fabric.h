@@ -10,7 +10,6 @@
 
 #include "base/result.h"
 #include "fabric/control/commands.h"
-#include "fabric/control/server.h"
 #include "fabric/lan/switch.h"
 #include "fabric/ntb/cable.h"
 #include "fabric/nvme/drive.h"
@@ -47,7 +46,7 @@ class Fabric {
   std::vector<std::unique_ptr<vfio_user::Server>> servers_;
   std::unique_ptr<lan::Switch> lan_;
   control::Commands commands_;
-  std::unique_ptr<control::Server> control_;
+  std::unique_ptr<LineServer> control_;
 };
 
 }  // namespace smartio::fabric

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <toml++/toml.hpp>
 
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "smartioctl/text.h"
 

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "smartioctl/text.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "smartioctl/text.h"
 

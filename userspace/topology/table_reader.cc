@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/numbers.h"
 #include "topology/topology.h"
 
 namespace smartio::topology {

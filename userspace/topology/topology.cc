@@ -12,6 +12,7 @@
 #include <map>
 #include <system_error>
 
+#include "base/numbers.h"
 #include "topology/table_reader.h"
 
 namespace smartio::topology {
@@ -380,35 +381,6 @@ std::unexpected<Error> not_toml(std::string_view file, std::size_t line, std::st
 }
 
 }  // namespace
-
-Result<std::uint64_t> parse_size(std::string_view text) {
-  constexpr std::string_view kRight = "a size is digits, then nothing, K, M, G or T, e.g. 64M";
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return fail(fmt::format("{:?} is not a size; {}", text, kRight));
-  const std::string_view unit(end, text.data() + text.size());
-  constexpr std::string_view kUnits = "KMGT";
-  unsigned shift = 0;
-  if (!unit.empty()) {
-    const std::size_t place = unit.size() == 1 ? kUnits.find(unit.front()) : std::string_view::npos;
-    if (place == std::string_view::npos) return fail(fmt::format("{:?} is not a size; {}", text, kRight));
-    shift = static_cast<unsigned>(place + 1) * 10;
-  }
-  if (number > std::numeric_limits<std::uint64_t>::max() >> shift) {
-    return fail(fmt::format("{:?} is too large; {}", text, kRight));
-  }
-  return number << shift;
-}
-
-std::string format_size(std::uint64_t bytes) {
-  constexpr std::string_view kUnits = "KMGT";
-  std::size_t unit = 0;
-  while (unit < kUnits.size() && bytes != 0 && bytes % kKi == 0) {
-    bytes /= kKi;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{}", bytes) : fmt::format("{}{}", bytes, kUnits[unit - 1]);
-}
 
 Result<Topology> parse(std::string_view original, std::string_view file) {
   const auto ascii = with_plain_comments(original, file);

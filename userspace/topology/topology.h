@@ -117,11 +117,6 @@ Result<Topology> load(const std::filesystem::path& file);
 /// The same from text; `file` is only for messages.
 Result<Topology> parse(std::string_view text, std::string_view file);
 
-/// A size as the topology file spells it: digits, then nothing, K, M, G or T (powers of 1024). Bytes.
-Result<std::uint64_t> parse_size(std::string_view text);
-/// The shortest spelling that parse_size() reads back as `bytes`: "64M".
-std::string format_size(std::uint64_t bytes);
-
 /// All endpoints, host by host in the file's order; links before drives. The order is the order of root ports.
 std::vector<Endpoint> endpoints(const Topology& topology);
 

@@ -401,24 +401,6 @@ TEST(Topology, EndpointsOfDualAdaptersAreNumbered) {
                                 "b.ntb1.sock cable0.1"));
 }
 
-TEST(Topology, SizesAreReadAndWritten) {
-  EXPECT_EQ(parse_size("0").value(), 0U);
-  EXPECT_EQ(parse_size("4096").value(), 4096U);
-  EXPECT_EQ(parse_size("64K").value(), 64ULL << 10);
-  EXPECT_EQ(parse_size("64M").value(), 64ULL << 20);
-  EXPECT_EQ(parse_size("4G").value(), 4ULL << 30);
-  EXPECT_EQ(parse_size("16777215T").value(), 16777215ULL << 40);
-  for (std::string_view wrong :
-       {"", "K", "-1", "+1", "1k", "1KB", "1 K", " 1", "0x10", "1.5G", "16777216T", "18446744073709551616"}) {
-    EXPECT_FALSE(parse_size(wrong)) << wrong;
-  }
-  for (std::uint64_t size : {0ULL, 1ULL, 1023ULL, 1024ULL, 1536ULL, 64ULL << 20, 3ULL << 40, 1ULL << 50}) {
-    EXPECT_EQ(parse_size(format_size(size)).value(), size);
-  }
-  EXPECT_EQ(format_size(512ULL << 20), "512M");
-  EXPECT_EQ(format_size(1ULL << 40), "1T");
-}
-
 TEST(Topology, LoadRefusesWhatIsNoFile) {
   auto missing = load("/nonexistent/x.toml");
   ASSERT_FALSE(missing);

@@ -5,18 +5,16 @@
 
 #include <array>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <thread>
+
+#include "base/files.h"
+#include "base/text.h"
 
 namespace smartio::bench_compare {
 
 namespace {
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+std::string text_of(const std::filesystem::path& file) { return read_file(file).value_or(""); }
 
 /// What follows `begin`, up to the end of its line.
 std::string rest_of_line(std::string_view text, std::size_t begin) {
@@ -59,16 +57,16 @@ std::vector<Fact> machine_facts(Rig& rig, const std::filesystem::path& tree, con
   std::vector<Fact> facts{
       {"commit", commit},
       {"machine", fmt::format("{} x {}, {}", std::thread::hardware_concurrency(),
-                              proc_value(read_file("/proc/cpuinfo"), "model name"),
-                              proc_value(read_file("/proc/meminfo"), "MemTotal"))},
+                              proc_value(text_of("/proc/cpuinfo"), "model name"),
+                              proc_value(text_of("/proc/meminfo"), "MemTotal"))},
       {"load when it began", fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2])},
       {"QEMU", fmt::format("{}, TCG, counting plugin",
-                           package_version(read_file(tree / "var/lib/dpkg/status"), "qemu-system-x86"))},
+                           package_version(text_of(tree / "var/lib/dpkg/status"), "qemu-system-x86"))},
   };
   const auto versions = rig.guests().shell(kBorrower, "uname -sr; fio --version; nvme version | head -1");
   facts.push_back(
       {"hosts", "lender: 2 CPUs, 512 MiB, no IOMMU; borrower: 2 CPUs, 512 MiB, emulated VT-d, strict mode"});
-  std::string text = versions ? bench::trimmed(*versions) : "?";
+  std::string text(versions ? trimmed(*versions) : "?");
   for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, ", ");
   facts.push_back({"in the hosts", text});
   return facts;

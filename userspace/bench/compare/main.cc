@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "bench/compare/figures.h"
 #include "bench/compare/gate.h"
 #include "bench/compare/machine.h"
@@ -106,7 +107,7 @@ int report(const Figures& figures, const Options& options) {
   if (options.page.empty()) return 0;
   const auto page = page_of(figures, assumptions, options.plots);
   if (!page) return complain(page.error());
-  if (auto written = cluster::write_file(options.page, *page); !written) return complain(written.error());
+  if (auto written = write_file(options.page, *page); !written) return complain(written.error());
   fmt::print("\nthe report: {}\n", options.page);
   return 0;
 }
@@ -123,9 +124,7 @@ int judge_run(const Figures& figures, const Options& options) {
     const auto written = bench::write_figures(options.renew_gate, to_json(limits_of(*seen)));
     return written ? 0 : complain(written.error());
   }
-  std::ifstream file(options.gate);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const auto limits = limits_from(text);
+  const auto limits = limits_from(read_file(options.gate).value_or(""));
   if (!limits) return complain({.message = fmt::format("{}: {}", options.gate, limits.error().message)});
   int worse = 0;
   for (const Aim& aim : judge(*seen, *limits)) {

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <thread>
 
+#include "base/deadline.h"
 #include "bench/guests/lending.h"
 #include "bench/guests/load.h"
-#include "cluster/deadline.h"
 #include "cluster/interrupt.h"
 
 namespace smartio::bench_compare {
@@ -179,7 +179,7 @@ Result<Shared> share_among(Rig& rig, const std::map<std::string, std::string>& d
     const auto words = bench::fio_command({.depth = 8}, disks.at(host), seconds + kMore);
     if (auto started = rig.guests().start(host, words); !started) return std::unexpected(started.error());
   }
-  const auto deadline = cluster::Deadline::in(60s);
+  const auto deadline = Deadline::in(60s);
   for (const std::string& host : hosts) {
     for (double now = 0; now < before[host] + 20;) {
       const auto done = completed(rig.guests(), host, disks.at(host));

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "bench/compare/plots.h"
 #include "bench/compare/tables.h"
 
@@ -92,8 +93,7 @@ std::string script_escaped(const ordered_json& json) {
 
 Result<std::string> page_of(const Figures& figures, const Assumptions& assumptions,
                             const std::filesystem::path& library) {
-  std::ifstream file(library);
-  const std::string code{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string code = read_file(library).value_or("");
   if (code.empty()) return fail(fmt::format("the plotting library '{}' can't be read", library.string()));
   if (code.find("</script") != std::string::npos) return fail("the plotting library would end its script element");
 

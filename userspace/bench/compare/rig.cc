@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "bench/guests/lending.h"
 
 namespace smartio::bench_compare {
@@ -40,7 +41,7 @@ Result<void> Rig::enter_fabrics(const std::string& transport) {
   }
   const auto address = guests_.shell(bench::kLender, "ip -4 -o addr show dev eth0 | grep -oE '10[.][0-9.]+' | head -1");
   if (!address) return std::unexpected(address.error());
-  const std::string lender = bench::trimmed(*address);
+  const std::string lender(trimmed(*address));
   if (auto offered = nothing(guests_.shell(
           bench::kLender, fmt::format("nvmeof export \"{}\" {} {}", bench::kDriveAddress, transport, lender)));
       !offered)

@@ -7,8 +7,8 @@
 #include <random>
 #include <thread>
 
+#include "base/deadline.h"
 #include "bench/failover/blackout.h"
-#include "cluster/deadline.h"
 #include "cluster/interrupt.h"
 
 namespace smartio::bench_failover {
@@ -50,7 +50,7 @@ std::vector<std::string> latency_job(const std::string& disk) {
 Result<void> wait_goes_on(Rig& rig, const std::string& disk) {
   const auto before = rig.completed(disk);
   if (!before) return std::unexpected(before.error());
-  const auto deadline = cluster::Deadline::in(kPatience);
+  const auto deadline = Deadline::in(kPatience);
   while (cluster::interrupted() == 0) {
     const auto now = rig.completed(disk);
     if (!now) return std::unexpected(now.error());

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <thread>
 
+#include "base/deadline.h"
 #include "bench/guests/lending.h"
-#include "cluster/deadline.h"
 #include "cluster/interrupt.h"
 
 namespace smartio::bench_failover {
@@ -144,7 +144,7 @@ Result<std::vector<Path>> Rig::paths() {
 }
 
 Result<void> Rig::wait_all_live(std::chrono::seconds patience) {
-  const auto deadline = cluster::Deadline::in(patience);
+  const auto deadline = Deadline::in(patience);
   while (cluster::interrupted() == 0) {
     const auto now = paths();
     if (!now) return std::unexpected(now.error());

@@ -5,6 +5,8 @@
 
 #include <thread>
 
+#include "base/deadline.h"
+#include "base/text.h"
 #include "cluster/execute.h"
 #include "cluster/interrupt.h"
 #include "cluster/transfer.h"
@@ -12,11 +14,6 @@
 namespace smartio::bench {
 
 using namespace std::chrono_literals;
-
-std::string trimmed(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
 
 Result<std::string> Guests::shell(const std::string& host, std::string_view text, std::vector<std::string> arguments,
                                   std::chrono::seconds patience) {
@@ -42,11 +39,11 @@ Result<void> Guests::start(const std::string& host, const std::vector<std::strin
 }
 
 Result<std::string> Guests::finish(const std::string& host, std::chrono::seconds patience) {
-  const auto deadline = cluster::Deadline::in(patience);
+  const auto deadline = Deadline::in(patience);
   while (cluster::interrupted() == 0) {
     const auto status = shell(host, "cat /run/bench.status 2> /dev/null || true");
     if (!status) return status;
-    if (const std::string code = trimmed(*status); !code.empty()) {
+    if (const auto code = trimmed(*status); !code.empty()) {
       auto output = shell(host, "cat /run/bench.out");
       if (output && code != "0") return fail(fmt::format("{}: the program ended with {}: {}", host, code, *output));
       return output;

@@ -11,9 +11,6 @@
 
 namespace smartio::bench {
 
-/// Without the spaces and line ends behind it.
-std::string trimmed(std::string text);
-
 /// Programs on the hosts of a cluster.
 class Guests {
  public:

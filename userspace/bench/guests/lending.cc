@@ -5,7 +5,8 @@
 
 #include <thread>
 
-#include "cluster/deadline.h"
+#include "base/deadline.h"
+#include "base/text.h"
 #include "cluster/interrupt.h"
 
 namespace smartio::bench {
@@ -56,11 +57,11 @@ Result<void> unlend(Guests& guests, const std::string& host) {
 }
 
 Result<std::string> one_disk(Guests& guests, const std::string& host, const std::string& drive) {
-  const auto deadline = cluster::Deadline::in(kPatience);
+  const auto deadline = Deadline::in(kPatience);
   while (!deadline.passed() && cluster::interrupted() == 0) {
     const auto disk = guests.shell(host, kDisk, {drive.empty() ? "" : drive + "-"});
     if (!disk) return disk;
-    if (const std::string path = trimmed(*disk); !path.empty() && path.find('\n') == std::string::npos) return path;
+    if (const std::string path(trimmed(*disk)); !path.empty() && path.find('\n') == std::string::npos) return path;
     std::this_thread::sleep_for(200ms);
   }
   return fail(fmt::format("waited in vain for the one NVMe disk on {}", host));

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "cluster/deadline.h"
+#include "base/deadline.h"
 #include "cluster/interrupt.h"
 
 namespace smartio::bench {
@@ -18,7 +18,7 @@ Result<void> begin(Guests& guests, Counters& counters, const Load& load) {
   if (!before) return std::unexpected(before.error());
   if (auto started = guests.start(load.host, load.command); !started) return started;
   // fio needs a moment to begin.
-  const auto deadline = cluster::Deadline::in(60s);
+  const auto deadline = Deadline::in(60s);
   for (double begun = 0; begun < before->commands + 20;) {
     std::this_thread::sleep_for(50ms);
     const auto now = counters.drive(load.drive);

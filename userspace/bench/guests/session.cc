@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/files.h"
 #include "cluster/interrupt.h"
 
 namespace smartio::bench {
@@ -36,7 +37,7 @@ int on_cluster(const Session& session, const std::function<Result<void>(cluster:
 
 Result<void> write_figures(const std::string& path, const nlohmann::ordered_json& figures) {
   std::filesystem::create_directories(std::filesystem::absolute(path).parent_path());
-  return cluster::write_file(path, figures.dump(1) + "\n");
+  return write_file(path, figures.dump(1) + "\n");
 }
 
 }  // namespace smartio::bench

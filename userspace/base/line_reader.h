@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace smartio::control {
+namespace smartio {
 
-/// Cuts a byte stream into lines, and keeps no more than one line of at most kMaxLine bytes: a longer one is told
+/// Cuts a byte stream into lines, and keeps no more than one line of at most kMaxLine bytes: a longer one is reported
 /// once and skipped up to its end.
 class LineReader {
  public:
@@ -24,4 +24,4 @@ class LineReader {
   bool skipping_ = false;
 };
 
-}  // namespace smartio::control
+}  // namespace smartio

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "fabric/control/line_reader.h"
+#include "base/line_reader.h"
 
-namespace smartio::control {
+namespace smartio {
 
 void LineReader::feed(std::string_view bytes, const std::function<void(std::string_view)>& on_line,
                       const std::function<void()>& on_too_long) {
@@ -27,4 +27,4 @@ void LineReader::feed(std::string_view bytes, const std::function<void(std::stri
   }
 }
 
-}  // namespace smartio::control
+}  // namespace smartio

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "fabric/control/server.h"
+#include "base/line_server.h"
 
-#include <fmt/format.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
-#include <sys/eventfd.h>
+#include <pthread.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <memory>
+#include <csignal>
+#include <cstdio>
 #include <vector>
 
-#include "base/unix_listener.h"
+#include "base/unix_socket.h"
 
-namespace smartio::control {
+namespace smartio {
 
 namespace {
 
@@ -24,39 +23,41 @@ constexpr std::size_t kEnoughOut = 64 * 1024;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-std::string line_of(const nlohmann::json& answer) {
-  // Handlers may quote bytes from outside: what is no UTF-8 is replaced, never thrown about.
-  return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::start(const std::filesystem::path& path, const Commands& commands) {
+Result<std::unique_ptr<LineServer>> LineServer::start(const std::filesystem::path& path, Answer answer,
+                                                      std::string too_long) {
   auto listener = listen_unix(path);
   if (!listener) return std::unexpected(listener.error());
-  UniqueFd wake(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!wake) return fail(fmt::format("eventfd: {}", std::strerror(errno)));
-  return std::unique_ptr<Server>(new Server(path, std::move(*listener), std::move(wake), commands));
+  return std::unique_ptr<LineServer>(
+      new LineServer(path, std::move(*listener), std::move(answer), std::move(too_long)));
 }
 
-Server::Server(std::filesystem::path path, UniqueFd listener, UniqueFd wake, const Commands& commands)
-    : path_(std::move(path)), listener_(std::move(listener)), wake_(std::move(wake)), commands_(commands) {
+LineServer::LineServer(std::filesystem::path path, UniqueFd listener, Answer answer, std::string too_long)
+    : path_(std::move(path)),
+      listener_(std::move(listener)),
+      answer_(std::move(answer)),
+      too_long_(std::move(too_long)) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-Server::~Server() {
+LineServer::~LineServer() {
   thread_.request_stop();
-  const std::uint64_t one = 1;
-  static_cast<void>(::write(wake_.get(), &one, sizeof one));
+  wake_.signal();
   thread_.join();
   ::unlink(path_.c_str());
 }
 
-void Server::serve(const std::stop_token& stop) {
+void LineServer::serve(const std::stop_token& stop) {
   std::vector<pollfd> polled;
   while (!stop.stop_requested()) {
     polled.clear();
-    polled.push_back({.fd = wake_.get(), .events = POLLIN, .revents = 0});
+    polled.push_back({.fd = wake_.fd(), .events = POLLIN, .revents = 0});
     const bool room = clients_.size() < kMaxClients;
     polled.push_back({.fd = room ? listener_.get() : -1, .events = POLLIN, .revents = 0});
     for (const auto& client : clients_) {
@@ -67,7 +68,7 @@ void Server::serve(const std::stop_token& stop) {
     }
     if (::poll(polled.data(), polled.size(), -1) < 0) {
       if (errno == EINTR) continue;
-      spdlog::error("control: poll: {}", std::strerror(errno));
+      std::perror("poll of a socket of lines");
       return;
     }
     std::size_t at = 2;
@@ -83,7 +84,7 @@ void Server::serve(const std::stop_token& stop) {
   }
 }
 
-void Server::accept_clients() {
+void LineServer::accept_clients() {
   while (clients_.size() < kMaxClients) {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) return;
@@ -91,7 +92,7 @@ void Server::accept_clients() {
   }
 }
 
-void Server::receive(Client& client) {
+void LineServer::receive(Client& client) {
   std::array<char, 4096> buffer;
   const auto got = ::recv(client.fd.get(), buffer.data(), buffer.size(), 0);
   if (got < 0) {
@@ -104,14 +105,10 @@ void Server::receive(Client& client) {
   }
   client.reader.feed(
       std::string_view(buffer.data(), static_cast<std::size_t>(got)),
-      [&](std::string_view line) { client.out += line_of(commands_.run(line)); },
-      [&] {
-        client.out +=
-            line_of({{"ok", false}, {"error", fmt::format("a line of more than {} bytes", LineReader::kMaxLine)}});
-      });
+      [&](std::string_view line) { client.out += answer_(line) + "\n"; }, [&] { client.out += too_long_ + "\n"; });
 }
 
-void Server::flush(Client& client) {
+void LineServer::flush(Client& client) {
   if (client.out.empty()) return;
   const auto sent = ::send(client.fd.get(), client.out.data(), client.out.size(), MSG_NOSIGNAL);
   if (sent < 0) {
@@ -121,4 +118,4 @@ void Server::flush(Client& client) {
   client.out.erase(0, static_cast<std::size_t>(sent));
 }
 
-}  // namespace smartio::control
+}  // namespace smartio

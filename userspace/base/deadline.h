@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <chrono>
 
-namespace smartio::cluster {
+namespace smartio {
 
-/// The moment by which something has to be done. Whatever waits in this tool takes one.
+/// The moment by which something has to be done. Whatever waits for something outside takes one.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,4 +31,4 @@ class Deadline {
   Clock::time_point at_;
 };
 
-}  // namespace smartio::cluster
+}  // namespace smartio
