@@ -114,7 +114,7 @@ canaries=('WARNING: CPU: 0 PID: 1 at kernel/none.c:1 none+0x0/0x1' 'BUG: unable 
 	'I/O error, dev vda, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0' 'Buffer I/O error on dev vda, logical block 1'
 	'nvme nvme0: none of the messages: reset' 'ntb_hw_amd 0000:ff:1f.7: ntb9: none of the messages'
 	'dlm: none of the messages' 'workqueue: none of the messages')
-fabric_canaries=('none.ntb9 dma_writes_nowhere' 'none.drive9 dma_refused_by_qemu' 'cable99 dropped from_primary' 'warning none: none of the messages')
+fabric_canaries=('none.ntb9 dma_writes_unclaimed' 'none.drive9 dma_refused_by_qemu' 'cable99 dropped from_primary' 'warning none: none of the messages')
 # narrow REGEX LINE…
 narrow() {
 	local regex=$1 line; shift
@@ -122,7 +122,7 @@ narrow() {
 }
 # log_may HOST REGEX: this test provokes such kernel messages (level warning or worse) on HOST.
 log_may() { narrow "$2" "${canaries[@]}"; allowed_log+=("$1=$2"); log_matched+=(0); }
-# fabric_may REGEX: it provokes accesses that reach nothing: lines such as "lender.ntb0 dma_writes_nowhere", "cable0
+# fabric_may REGEX: it provokes accesses that reach nothing: lines such as "lender.ntb0 dma_writes_unclaimed", "cable0
 # dropped from_primary", or warnings in fabric.log.
 fabric_may() { narrow "$1" "${fabric_canaries[@]}"; allowed_fabric+=("$1"); fabric_matched+=(0); }
 booted() { grep -qsx "$1" "$notes/booted"; }
@@ -204,7 +204,7 @@ judge_fabric() {
 	# What the counts say is not said twice.
 	while IFS= read -r name; do
 		allowed_by_fabric "$name" || complain "fabric.log: $name"
-	done < <(tail -c +$((fabric_log_size + 1)) "$folder/fabric.log" | grep -aE ' (warning|error|critical) ' | grep -avE 'leads nowhere \(|refused a DMA write; further' || true)
+	done < <(tail -c +$((fabric_log_size + 1)) "$folder/fabric.log" | grep -aE ' (warning|error|critical) ' | grep -avE 'is unclaimed \(|refused a DMA write; further' || true)
 }
 
 # At the end of a test every host of the topology answers, has not booted but on purpose, and neither its kernel nor the

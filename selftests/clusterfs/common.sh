@@ -123,7 +123,7 @@ fs_down() {
 }
 host_number() { local n; for n in "${!all[@]}"; do [ "${all[n]}" != "$1" ] || echo "$n"; done; }
 
-# ---- a writer without end, whose acknowledged lines are known (userspace/selftest/fs_log.cc) ----
+# ---- a writer without end, whose acknowledged lines are known (userspace/tests/guest/fs_log.cc) ----
 
 # start_log HOST: in a new file of its own.
 declare -A log_number=()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
-# All hosts work on one file system at once and check what the others do (userspace/selftest/fs_worker.cc says what), then
+# All hosts work on one file system at once and check what the others do (userspace/tests/guest/fs_worker.cc says what), then
 # fio writes and verifies through it on all of them; afterwards fsck finds nothing.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 rounds=${FS_ROUNDS:-40} mib=${FS_MIB:-16}

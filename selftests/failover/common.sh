@@ -41,16 +41,16 @@ fault_on() {
 	for qid in $(qids "$n"); do fabric drive "$drive" fault "$@" queue="$qid" > /dev/null; done
 }
 # What the drive keeps back: the ids of the commands that a jq condition is true for.
-parked() { fabric drive "$drive" faults | jq -r ".parked[] | select($1) | select(.released | not) | .id"; }
-some_parked() { [ -n "$(parked "$1")" ]; }
+held() { fabric drive "$drive" faults | jq -r ".held[] | select($1) | select(.released | not) | .id"; }
+some_held() { [ -n "$(held "$1")" ]; }
 # Nor anything that was released and that it has not yet gone on with.
-none_parked() { fabric drive "$drive" faults | jq -e "[.parked[] | select($1)] | length == 0" > /dev/null; }
+none_held() { fabric drive "$drive" faults | jq -e "[.held[] | select($1)] | length == 0" > /dev/null; }
 # The lender's Delete I/O SQ, with `fault hold any queue=0`.
 deletion='.queue == 0 and .opcode == 0'
 # The path whose queue has the one command that a jq condition is true for.
 path_of() {
 	local n queue
-	queue=$(fabric drive "$drive" faults | jq -r ".parked[] | select($1) | .queue")
+	queue=$(fabric drive "$drive" faults | jq -r ".held[] | select($1) | .queue")
 	for n in 0 1; do ! qids $n | grep -qx "$queue" || echo $n; done
 }
 resets() { fabric drive "$drive" counters | jq .resets; }

@@ -226,7 +226,7 @@ slow() {
 }
 delayed() {
 	local n=$1; shift
-	fabric drive "$drive" faults | jq -e --argjson n "$n" '[.parked[] | select((.released | not) and (.queue | tostring | IN($ARGS.positional[])))] | length >= $n' --args "$@"
+	fabric drive "$drive" faults | jq -e --argjson n "$n" '[.held[] | select((.released | not) and (.queue | tostring | IN($ARGS.positional[])))] | length >= $n' --args "$@"
 }
 in_flight() {
 	sh_on "$1" 'awk -v n="$1" -F "[ =]" "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); sum += v[\"submitted\"] - v[\"completed\"] } END { exit sum < n }" \
@@ -241,7 +241,7 @@ stop_load() {
 	say "verified runs of fio on $1: $(on "$1" cat /run/load.rounds)"
 }
 
-# ---- blocks that say which host wrote them, in which order and when (userspace/selftest/stamps.cc) ----
+# ---- blocks that say which host wrote them, in which order and when (userspace/tests/guest/stamps.cc) ----
 
 stamped() { echo $(($(region "$1") * 256)); }	# the first of HOST's eight
 stamps=8
@@ -287,7 +287,7 @@ shut_out() {
 	expect "queue pairs of $1 ($2)" 0 "$(holds "$1")"
 }
 # hold_writes HOST QID…: the drive keeps back a write of each of its blocks, with the data of it.
-writes_held() { fabric drive "$drive" faults | jq -e --argjson at "$(($(stamped "$1") * 8))" --argjson n $stamps '[.parked[] | select(.opcode == 1 and .lba >= $at and .lba < $at + 8 * $n and (.released | not))] | length == $n' > /dev/null; }
+writes_held() { fabric drive "$drive" faults | jq -e --argjson at "$(($(stamped "$1") * 8))" --argjson n $stamps '[.held[] | select(.opcode == 1 and .lba >= $at and .lba < $at + 8 * $n and (.released | not))] | length == $n' > /dev/null; }
 hold_writes() {
 	local host=$1 qid; shift
 	for qid in "$@"; do fabric drive "$drive" fault hold-commit write queue="$qid" > /dev/null; done
@@ -296,12 +296,12 @@ hold_writes() {
 }
 release_writes() {
 	local id ids
-	mapfile -t ids < <(fabric drive "$drive" faults | jq -r '.parked[] | select(.opcode == 1 and .queue != 0) | .id')
+	mapfile -t ids < <(fabric drive "$drive" faults | jq -r '.held[] | select(.opcode == 1 and .queue != 0) | .id')
 	for id in "${ids[@]}"; do fabric drive "$drive" release "$id" > /dev/null 2>&1 || true; done	# those of a queue that is deleted are gone
 	until_true 20 "the drive to go on with what it kept back" no_writes_held
 }
-no_writes_held() { fabric drive "$drive" faults | jq -e '[.parked[] | select(.queue != 0)] | length == 0' > /dev/null; }
-deletion_held() { fabric drive "$drive" faults | jq -e '[.parked[] | select(.queue == 0 and .opcode == 0)] | length > 0' > /dev/null; }
+no_writes_held() { fabric drive "$drive" faults | jq -e '[.held[] | select(.queue != 0)] | length == 0' > /dev/null; }
+deletion_held() { fabric drive "$drive" faults | jq -e '[.held[] | select(.queue == 0 and .opcode == 0)] | length > 0' > /dev/null; }
 drive_resets() { fabric drive "$drive" counters | jq .resets; }
 # start_fence HOST, fence_returned: the lender's fence of it, in the background.
 start_fence() { sh_on lender 'rm -f /run/fencing.*; setsid sh -c "smartioctl fence $1 > /run/fencing.out 2>&1; echo \$? > /run/fencing.end" > /dev/null 2>&1 &' "$1"; }

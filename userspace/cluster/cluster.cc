@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/deadline.h"
+#include "base/files.h"
 #include "cluster/interrupt.h"
 #include "cluster/log_tail.h"
 #include "cluster/qmp.h"

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "cluster/guest_agent.h"
 #include "cluster/installation.h"
 #include "cluster/qemu_args.h"
 #include "cluster/state.h"
-#include "common/result.h"
-#include "fabric/topology/topology.h"
+#include "topology/topology.h"
 
 namespace smartio::cluster {
 

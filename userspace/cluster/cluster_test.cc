@@ -14,10 +14,12 @@
 #include <mutex>
 #include <thread>
 
+#include "base/deadline.h"
+#include "base/files.h"
+#include "base/line_server.h"
 #include "cluster/fake_agent.h"
 #include "cluster/interrupt.h"
 #include "cluster/scratch_folder.h"
-#include "tcg_count/line_server.h"
 
 namespace smartio::cluster {
 namespace {
@@ -289,9 +291,12 @@ TEST_F(ClusterTest, InstructionsAreCountedIfUpWasToldSo) {
   EXPECT_THAT(one.running_hosts().value(), ::testing::ElementsAre("a", "b"));
   EXPECT_THAT(one.instructions("a", "mode").error().message, HasSubstr("a's counter is not there"));
 
-  const auto counter = tcg_count::LineServer::start(folder_.host_file("a", "counts.sock"), [](std::string_view line) {
-    return line == "mode" ? std::string(R"({"user":[1,2],"kernel":[3,4]})") : std::string(R"({"error":"no"})");
-  });
+  const auto counter = LineServer::start(
+      folder_.host_file("a", "counts.sock"),
+      [](std::string_view line) {
+        return line == "mode" ? std::string(R"({"user":[1,2],"kernel":[3,4]})") : std::string(R"({"error":"no"})");
+      },
+      "");
   EXPECT_EQ(one.instructions("a", "mode").value(), json::parse(R"({"user":[1,2],"kernel":[3,4]})"));
   EXPECT_THAT(one.instructions("a", "?").error().message, HasSubstr("\"no\""));
   EXPECT_THAT(one.instructions("c", "mode").error().message, HasSubstr("no host \"c\""));
@@ -333,27 +338,22 @@ TEST_F(ClusterTest, TheFabricIsAskedALine) {
   ASSERT_TRUE(one.up(options()));
   EXPECT_THAT(one.fabric("help").error().message, HasSubstr("the fabric is not there"));
 
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  folder_.file("control.sock").native().copy(address.sun_path, sizeof address.sun_path - 1);
-  const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(listener.get(), 4), 0);
-  std::string heard;
-  std::jthread server([&] {
-    for (const std::string_view answer : {"{\"ok\": false, \"error\": \"no\"}\n", "nonsense\n"}) {
-      const UniqueFd client(::accept(listener.get(), nullptr, nullptr));
-      for (char c = 0; c != '\n' && ::recv(client.get(), &c, 1, 0) == 1;) heard += c;
-      ::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
-    }
-  });
+  std::vector<std::string> heard;
+  auto server = LineServer::start(
+      folder_.file("control.sock"),
+      [&](std::string_view line) {
+        heard.emplace_back(line);
+        return std::string(heard.size() == 1 ? R"({"ok": false, "error": "no"})" : "nonsense");
+      },
+      "");
+  ASSERT_TRUE(server);
   const auto answer = one.fabric("link cable0 down");
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->at("error"), "no");
   EXPECT_THAT(one.fabric("x").error().message, HasSubstr("no JSON object"));
-  server.join();
-  EXPECT_EQ(heard, "link cable0 down\nx\n");
   EXPECT_FALSE(one.fabric("two\nlines"));
+  server->reset();
+  EXPECT_THAT(heard, ::testing::ElementsAre("link cable0 down", "x"));
 }
 
 }  // namespace

@@ -39,22 +39,6 @@ class RawTerminal {
   bool active_;
 };
 
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {
-      pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
-      ::poll(&ready, 1, 1000);
-    } else if (errno != EINTR) {
-      return false;
-    }
-    if (interrupted() != 0) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<void> join_console(const Stream& console) {

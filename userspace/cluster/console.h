@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
+#include "base/result.h"
 #include "cluster/stream.h"
-#include "common/result.h"
 
 namespace smartio::cluster {
 

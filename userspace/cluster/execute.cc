@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/deadline.h"
 #include "cluster/base64.h"
 #include "cluster/interrupt.h"
 

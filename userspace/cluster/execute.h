@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "cluster/guest_agent.h"
-#include "common/result.h"
 
 namespace smartio::cluster {
 

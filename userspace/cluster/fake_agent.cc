@@ -3,27 +3,17 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <stdexcept>
+
+#include "base/unix_socket.h"
 
 namespace smartio::cluster {
 
 using nlohmann::json;
 
-FakeAgent::FakeAgent(const std::filesystem::path& socket, Decide decide) : decide_(std::move(decide)) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (socket.native().size() >= sizeof address.sun_path) throw std::runtime_error("the socket's name is too long");
-  std::ranges::copy(socket.native(), address.sun_path);
-  listener_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(listener_.get(), 16) != 0) {
-    throw std::runtime_error("the fake agent can't listen");
-  }
+FakeAgent::FakeAgent(const std::filesystem::path& socket, Decide decide)
+    : decide_(std::move(decide)), listener_(listen_unix(socket).value()) {
   thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
 }
 

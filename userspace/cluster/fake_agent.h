@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "common/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace smartio::cluster {
 

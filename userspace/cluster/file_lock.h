@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "cluster/deadline.h"
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/deadline.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace smartio::cluster {
 

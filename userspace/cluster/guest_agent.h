@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cluster/deadline.h"
+#include "base/deadline.h"
+#include "base/result.h"
 #include "cluster/file_lock.h"
 #include "cluster/state.h"
 #include "cluster/stream.h"
-#include "common/result.h"
 
 namespace smartio::cluster {
 

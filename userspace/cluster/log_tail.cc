@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cluster/state.h"
+#include "base/files.h"
 
 namespace smartio::cluster {
 

@@ -17,6 +17,7 @@
 #include "cluster/execute.h"
 #include "cluster/interrupt.h"
 #include "cluster/log_tail.h"
+#include "cluster/stream.h"
 #include "cluster/transfer.h"
 
 namespace {
@@ -30,39 +31,24 @@ constexpr int kExecFailed = 125;
 
 void complain(std::string_view text) { fmt::print(stderr, "cluster: {}\n", text); }
 
-int tell(const Result<void>& result) {
+int report(const Result<void>& result) {
   if (result) return 0;
   complain(result.error().message);
   return interrupted() != 0 || result.error().message == "interrupted" ? 130 : 1;
-}
-
-Result<void> write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {
-      pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
-      ::poll(&ready, 1, 1000);
-    } else if (errno != EINTR || interrupted() != 0) {
-      return fail(fmt::format("the output can't be written: {}", std::strerror(errno)));
-    }
-  }
-  return {};
 }
 
 /// Up to `size` bytes; fewer only at the end of the file. Says so if nothing comes for a while.
 Result<std::string> read_some(int fd, std::size_t size, std::string_view what) {
   std::string bytes(size, '\0');
   std::size_t have = 0;
-  bool told = false;
+  bool announced = false;
   while (have < size) {
     pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
     const int count = ::poll(&ready, 1, 2000);
     if (interrupted() != 0) return fail("interrupted");
-    if (count == 0 && have == 0 && !told) {
+    if (count == 0 && have == 0 && !announced) {
       complain(fmt::format("waiting for the end of {}", what));
-      told = true;
+      announced = true;
     }
     if (count <= 0) continue;
     const ssize_t got = ::read(fd, bytes.data() + have, size - have);
@@ -130,23 +116,23 @@ int run_exec(const Cluster& cluster, const std::string& host, std::vector<std::s
 
 int run_push(const Cluster& cluster, const std::string& host, const std::string& file, const std::string& path) {
   auto agent = cluster.agent(host);
-  if (!agent) return tell(std::unexpected(agent.error()));
+  if (!agent) return report(std::unexpected(agent.error()));
   const bool standard = file == "-";
   const UniqueFd fd(standard ? ::dup(STDIN_FILENO) : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status{};
-  if (!fd || ::fstat(fd.get(), &status) != 0) return tell(fail(fmt::format("{}: {}", file, std::strerror(errno))));
-  if (S_ISDIR(status.st_mode)) return tell(fail(fmt::format("{} is a folder: push a file, or a tar of it", file)));
+  if (!fd || ::fstat(fd.get(), &status) != 0) return report(fail(fmt::format("{}: {}", file, std::strerror(errno))));
+  if (S_ISDIR(status.st_mode)) return report(fail(fmt::format("{} is a folder: push a file, or a tar of it", file)));
   const std::string name = standard ? "stdin" : std::filesystem::path(file).filename().string();
   const unsigned mode = standard || !S_ISREG(status.st_mode) ? 0644 : status.st_mode & 0777;
-  return tell(Transfer(cluster.folder(), *agent)
-                  .push([&](std::size_t size) { return read_some(fd.get(), size, file); }, name, path, mode));
+  return report(Transfer(cluster.folder(), *agent)
+                    .push([&](std::size_t size) { return read_some(fd.get(), size, file); }, name, path, mode));
 }
 
 int run_pull(const Cluster& cluster, const std::string& host, const std::string& path, std::string file) {
   auto agent = cluster.agent(host);
-  if (!agent) return tell(std::unexpected(agent.error()));
+  if (!agent) return report(std::unexpected(agent.error()));
   if (file == "-") {
-    return tell(Transfer(cluster.folder(), *agent).pull(path, [](std::string_view bytes) {
+    return report(Transfer(cluster.folder(), *agent).pull(path, [](std::string_view bytes) {
       return write_all(STDOUT_FILENO, bytes);
     }));
   }
@@ -157,21 +143,21 @@ int run_pull(const Cluster& cluster, const std::string& host, const std::string&
   // The file appears only when it is complete.
   const std::string part = fmt::format("{}.{}.part", file, ::getpid());
   const UniqueFd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd) return tell(fail(fmt::format("{}: {}", part, std::strerror(errno))));
+  if (!fd) return report(fail(fmt::format("{}: {}", part, std::strerror(errno))));
   auto done =
       Transfer(cluster.folder(), *agent).pull(path, [&](std::string_view bytes) { return write_all(fd.get(), bytes); });
   if (done && ::rename(part.c_str(), file.c_str()) != 0) {
     done = fail(fmt::format("{}: {}", file, std::strerror(errno)));
   }
   if (!done) ::unlink(part.c_str());
-  return tell(done);
+  return report(done);
 }
 
 int run_fabric(const Cluster& cluster, std::span<const std::string> words) {
   std::string line;
   for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
   const auto answer = cluster.fabric(line);
-  if (!answer) return tell(std::unexpected(answer.error()));
+  if (!answer) return report(std::unexpected(answer.error()));
   fmt::print("{}\n", answer->dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   return answer->value("ok", false) ? 0 : 1;
 }
@@ -188,11 +174,11 @@ Result<nlohmann::json> instructions_of(const Cluster& cluster, const std::string
 
 int run_instructions(const Cluster& cluster, const std::string& host, const std::string& by) {
   auto hosts = host.empty() ? cluster.running_hosts() : std::vector{host};
-  if (!hosts) return tell(std::unexpected(hosts.error()));
+  if (!hosts) return report(std::unexpected(hosts.error()));
   auto all = nlohmann::ordered_json::object();
   for (const std::string& name : *hosts) {
     const auto counts = instructions_of(cluster, name, by);
-    if (!counts) return tell(std::unexpected(counts.error()));
+    if (!counts) return report(std::unexpected(counts.error()));
     all[name] = *counts;
   }
   fmt::print("{}\n", all.dump());
@@ -213,7 +199,7 @@ void print_process(std::string_view name, const nlohmann::json& process, std::st
 
 int run_status(const Cluster& cluster, const std::string& format) {
   const auto status = cluster.status();
-  if (!status) return tell(std::unexpected(status.error()));
+  if (!status) return report(std::unexpected(status.error()));
   if (format == "json") {
     fmt::print("{}\n", status->dump(2));
     return 0;
@@ -239,15 +225,15 @@ int run_status(const Cluster& cluster, const std::string& format) {
 
 int run_console(const Cluster& cluster, const std::string& host) {
   const auto console = cluster.console(host);
-  if (!console) return tell(std::unexpected(console.error()));
+  if (!console) return report(std::unexpected(console.error()));
   if (const auto log = cluster.log(host)) {
     const auto shown = write_all(STDOUT_FILENO, last_lines_of(*log, 20) + "\n");
-    if (!shown) return tell(shown);
+    if (!shown) return report(shown);
   }
   if (::isatty(STDIN_FILENO) == 1) fmt::print(stderr, "[{}: Enter for a shell, Ctrl-] leaves]\n", host);
   const auto joined = join_console(*console);
   fmt::print(stderr, "\n");
-  return joined ? 0 : tell(joined);
+  return joined ? 0 : report(joined);
 }
 
 int run(int argc, char** argv) {
@@ -335,11 +321,11 @@ int run(int argc, char** argv) {
   }
 
   const auto installation = Installation::from_environment();
-  if (!installation) return tell(std::unexpected(installation.error()));
+  if (!installation) return report(std::unexpected(installation.error()));
   const char* chosen = std::getenv("CLUSTER");
   const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : "default";
   if (name.find('/') != std::string::npos || name.starts_with('.')) {
-    return tell(fail(fmt::format("CLUSTER={} is no name of a cluster: letters, digits and '-'", name)));
+    return report(fail(fmt::format("CLUSTER={} is no name of a cluster: letters, digits and '-'", name)));
   }
   Cluster cluster(*installation, StateFolder(installation->run_folder() / name),
                   [](std::string_view line) { fmt::print("{}\n", line), std::fflush(stdout); });
@@ -347,25 +333,25 @@ int run(int argc, char** argv) {
   const auto time = std::chrono::seconds(patience);
   up.patience = time;
 
-  if (up_command->parsed()) return tell(cluster.up(up));
-  if (down_command->parsed()) return tell(cluster.down());
+  if (up_command->parsed()) return report(cluster.up(up));
+  if (down_command->parsed()) return report(cluster.down());
   if (status_command->parsed()) return run_status(cluster, format);
   if (exec_command->parsed()) return run_exec(cluster, host, std::move(theirs), timeout, no_input);
   if (push_command->parsed()) return run_push(cluster, host, file, path);
   if (pull_command->parsed()) return run_pull(cluster, host, path, file);
   if (console_command->parsed()) return run_console(cluster, host);
-  if (reset_command->parsed()) return tell(cluster.reset(host, time));
-  if (kill_command->parsed()) return tell(cluster.kill(host));
-  if (boot_command->parsed()) return tell(cluster.boot(host, time));
-  if (wait_command->parsed()) return tell(cluster.wait(host, time));
+  if (reset_command->parsed()) return report(cluster.reset(host, time));
+  if (kill_command->parsed()) return report(cluster.kill(host));
+  if (boot_command->parsed()) return report(cluster.boot(host, time));
+  if (wait_command->parsed()) return report(cluster.wait(host, time));
   if (instructions_command->parsed()) return run_instructions(cluster, host, by);
   if (log_command->parsed()) {
     const auto log = cluster.log(host);
-    return tell(log ? write_all(STDOUT_FILENO, *log) : std::unexpected(log.error()));
+    return report(log ? write_all(STDOUT_FILENO, *log) : std::unexpected(log.error()));
   }
   if (args_command->parsed()) {
     const auto words = cluster.qemu_words(host, topology);
-    if (!words) return tell(std::unexpected(words.error()));
+    if (!words) return report(std::unexpected(words.error()));
     fmt::print("{}\n", shell_quoted(*words));
     return 0;
   }

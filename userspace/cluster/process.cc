@@ -18,6 +18,8 @@ extern "C" {  // glibc 2.41 forgot this in the header
 #include <fstream>
 #include <sstream>
 
+#include "base/files.h"
+
 namespace smartio::cluster {
 
 namespace {
@@ -31,8 +33,7 @@ struct Stat {
 /// Fields 3, 20 and 22 of /proc/PID/stat; the name in field 2 may hold spaces and brackets, so what follows counts
 /// from its last bracket.
 std::optional<Stat> read_stat(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = read_file(fmt::format("/proc/{}/stat", pid)).value_or("");
   const std::size_t bracket = text.rfind(')');
   if (bracket == std::string::npos) return std::nullopt;
   std::istringstream rest(text.substr(bracket + 1));

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <thread>
 
+#include "base/files.h"
 #include "cluster/log_tail.h"
 #include "cluster/scratch_folder.h"
 #include "cluster/state.h"

@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "base/numbers.h"
+#include "base/text.h"
+
 namespace smartio::cluster {
 
 namespace {
@@ -36,15 +39,6 @@ std::string kernel_arguments(const topology::Topology& topology, const topology:
   return fmt::format("{} oops=panic loglevel=5 intel_iommu={} guest.host={} guest.ip={}/24 guest.hosts={}",
                      options.kernel_arguments, host.iommu == topology::Iommu::intel ? "on" : "off", host.name,
                      address_of(topology, host.name), hosts);
-}
-
-/// FNV-1a, 64 bits.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  }
-  return hash;
 }
 
 /// A chardev that listens on a socket of the state folder.
@@ -119,8 +113,8 @@ std::string address_of(const topology::Topology& topology, std::string_view host
 
 std::string uuid_of(const topology::Topology& topology, std::string_view host) {
   const std::string name = fmt::format("{}/{}", topology.name, host);
-  const std::uint64_t high = hash_of(name);
-  const std::uint64_t low = hash_of(fmt::format("smartio/{}", name));
+  const std::uint64_t high = fnv1a(name);
+  const std::uint64_t low = fnv1a(fmt::format("smartio/{}", name));
   return fmt::format("{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}", high >> 32U, high >> 16U & 0xffffU, high & 0xfffU,
                      (low >> 48U & 0x3fffU) | 0x8000U, low & 0xffffffffffffU);
 }
@@ -128,7 +122,7 @@ std::string uuid_of(const topology::Topology& topology, std::string_view host) {
 std::vector<std::string> qemu_arguments(const topology::Topology& topology, const topology::Host& host,
                                         const Installation& installation, const HostOptions& options) {
   Arguments arguments;
-  const std::string memory = topology::format_size(host.memory * options.memory_factor);
+  const std::string memory = format_size(host.memory * options.memory_factor);
   arguments.add("qemu-system-x86_64", "-name", host.name, "-uuid", uuid_of(topology, host.name), "-nodefaults",
                 "-no-user-config", "-display", "none");
   // A host that panics, or resets itself, ends: nobody takes it for one that is well. Cluster::reset() asks for more.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cluster/installation.h"
-#include "fabric/topology/topology.h"
+#include "topology/topology.h"
 
 namespace smartio::cluster {
 

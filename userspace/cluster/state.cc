@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+
+#include "base/deadline.h"
+#include "base/files.h"
 
 namespace smartio::cluster {
 
@@ -27,27 +28,6 @@ ProcessId process_from(const json& value) {
 
 bool State::anything_alive() const {
   return (fabric && alive(*fabric)) || std::ranges::any_of(hosts, [](const auto& host) { return alive(host.second); });
-}
-
-Result<void> write_file(const std::filesystem::path& file, std::string_view text) {
-  const std::filesystem::path part = fmt::format("{}.{}.part", file.string(), ::getpid());
-  {
-    std::ofstream stream(part, std::ios::binary | std::ios::trunc);
-    stream.write(text.data(), static_cast<std::streamsize>(text.size()));
-    stream.flush();
-    if (!stream) return fail(fmt::format("{} can't be written: {}", part.string(), std::strerror(errno)));
-  }
-  std::error_code error;
-  std::filesystem::rename(part, file, error);
-  if (error) return fail(fmt::format("{} can't be written: {}", file.string(), error.message()));
-  return {};
-}
-
-Result<std::string> read_file(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream.is_open() || stream.bad()) return fail(fmt::format("{} can't be read", file.string()));
-  return text;
 }
 
 std::filesystem::path StateFolder::host_file(std::string_view host, std::string_view what) const {

@@ -6,9 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "base/deadline.h"
+#include "base/result.h"
 #include "cluster/file_lock.h"
 #include "cluster/process.h"
-#include "common/result.h"
 
 namespace smartio::cluster {
 
@@ -51,10 +52,5 @@ class StateFolder {
  private:
   std::filesystem::path path_;
 };
-
-/// Writes a file so that a reader sees the old or the new one, never half of it.
-Result<void> write_file(const std::filesystem::path& file, std::string_view text);
-/// A whole file; an error names it.
-Result<std::string> read_file(const std::filesystem::path& file);
 
 }  // namespace smartio::cluster

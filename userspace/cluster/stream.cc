@@ -5,12 +5,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/unix_socket.h"
 #include "cluster/interrupt.h"
 
 namespace smartio::cluster {
@@ -24,15 +25,7 @@ Result<Stream> Stream::connect(const std::filesystem::path& socket) {
   const UniqueFd directory(::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return fail(fmt::format("{}: {}", folder.string(), std::strerror(errno)));
   const std::string name = fmt::format("/proc/self/fd/{}/{}", directory.get(), socket.filename().string());
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name.size() >= sizeof address.sun_path) return fail(fmt::format("{}: the name is too long", socket.string()));
-  std::ranges::copy(name, address.sun_path);
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return fail(fmt::format("{}: {}", socket.filename().string(), std::strerror(errno)));
-  }
-  return Stream(std::move(fd));
+  return connect_unix(name).transform([](UniqueFd fd) { return Stream(std::move(fd)); });
 }
 
 Result<void> Stream::wait(short events, Deadline deadline) const {
@@ -83,6 +76,22 @@ Result<std::string> Stream::read_to(char end, Deadline deadline, std::size_t lim
       return fail(fmt::format("the connection ended: {}", std::strerror(errno)));
     }
   }
+}
+
+Result<void> write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {
+      pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
+      ::poll(&ready, 1, 1000);
+    } else if (errno != EINTR) {
+      return fail(fmt::format("the output can't be written: {}", std::strerror(errno)));
+    }
+    if (!bytes.empty() && interrupted() != 0) return fail("interrupted");
+  }
+  return {};
 }
 
 }  // namespace smartio::cluster

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/deadline.h"
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/deadline.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace smartio::cluster {
 
@@ -35,5 +35,8 @@ class Stream {
   UniqueFd fd_;
   std::string received_;
 };
+
+/// Writes all of `bytes` to a descriptor of this program's, however long that takes, unless the tool is interrupted.
+Result<void> write_all(int fd, std::string_view bytes);
 
 }  // namespace smartio::cluster

@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "base/deadline.h"
 #include "cluster/execute.h"
 #include "cluster/interrupt.h"
 

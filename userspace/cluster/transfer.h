@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "cluster/guest_agent.h"
 #include "cluster/state.h"
-#include "common/result.h"
 
 namespace smartio::cluster {
 

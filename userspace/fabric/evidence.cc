@@ -15,7 +15,7 @@ using pci::Count;
 
 /// A device's accesses that reached nothing. Interrupts that were dropped are none: an NTB has some for a side without
 /// a driver.
-constexpr auto kWrong = {Count::dma_writes_nowhere, Count::dma_reads_nowhere, Count::dma_refused_by_qemu};
+constexpr auto kWrong = {Count::dma_writes_unclaimed, Count::dma_reads_unclaimed, Count::dma_refused_by_qemu};
 
 }  // namespace
 

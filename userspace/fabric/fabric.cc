@@ -71,7 +71,7 @@ Result<void> Fabric::listen(const topology::Topology& topology) {
   if (!lan) return std::unexpected(lan.error());
   lan_ = std::move(*lan);
   lan::add_commands(commands_, *lan_);
-  auto control = control::Server::start("control.sock", commands_);
+  auto control = control::serve("control.sock", commands_);
   if (!control) return std::unexpected(control.error());
   control_ = std::move(*control);
   return {};

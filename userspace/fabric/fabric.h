@@ -8,16 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "common/result.h"
+#include "base/result.h"
 #include "fabric/control/commands.h"
-#include "fabric/control/server.h"
 #include "fabric/lan/switch.h"
 #include "fabric/ntb/cable.h"
 #include "fabric/nvme/drive.h"
 #include "fabric/pci/host.h"
 #include "fabric/pci/memory_file.h"
-#include "fabric/topology/topology.h"
 #include "fabric/vfio_user/server.h"
+#include "topology/topology.h"
 
 namespace smartio::fabric {
 
@@ -47,7 +46,7 @@ class Fabric {
   std::vector<std::unique_ptr<vfio_user::Server>> servers_;
   std::unique_ptr<lan::Switch> lan_;
   control::Commands commands_;
-  std::unique_ptr<control::Server> control_;
+  std::unique_ptr<LineServer> control_;
 };
 
 }  // namespace smartio::fabric

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "fabric/fabric.h"
-#include "fabric/topology/topology.h"
+#include "topology/topology.h"
 
 namespace {
 

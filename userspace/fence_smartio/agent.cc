@@ -9,6 +9,7 @@
 #include <map>
 #include <ostream>
 
+#include "base/text.h"
 #include "smartioctl/fence.h"
 #include "smartioctl/text.h"
 
@@ -94,11 +95,11 @@ Status list(const Options& options, ctl::Sysfs& sysfs, std::ostream* out,
 void read_lines(std::istream& in, Options& options) {
   std::string line;
   while (std::getline(in, line)) {
-    const std::string_view text = ctl::trimmed(line);
+    const std::string_view text = trimmed(line);
     const std::size_t equals = text.find('=');
     if (text.starts_with('#') || equals == std::string_view::npos) continue;
-    const std::string_view key = ctl::trimmed(text.substr(0, equals));
-    const std::string value(ctl::trimmed(text.substr(equals + 1)));
+    const std::string_view key = trimmed(text.substr(0, equals));
+    const std::string value(trimmed(text.substr(equals + 1)));
     if (key == "action" || key == "option") options.action = value;
     if (key == "plug" || key == "port") options.plug = value;
     if (key == "nodename") options.nodename = value;
@@ -142,7 +143,7 @@ Status run(const Options& options, ctl::Sysfs& sysfs, std::ostream& out,
   if (action != "off" && action != "on" && action != "status" && action != "validate-all") {
     return failed(log,
                   fmt::format("action '{}' is not supported: off, on, status, monitor, list, validate-all, metadata",
-                              ctl::printable(action)));
+                              printable(action)));
   }
   if (host.empty()) return failed(log, "which host? --plug=HOST, or port=HOST on stdin");
   if (action == "validate-all") return Status::kOk;

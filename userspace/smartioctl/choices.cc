@@ -11,7 +11,8 @@
 #include <cstring>
 #include <toml++/toml.hpp>
 
-#include "common/unique_fd.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
 #include "smartioctl/text.h"
 
 namespace smartio::ctl {

@@ -6,20 +6,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 
-#include "common/unique_fd.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
 #include "smartioctl/text.h"
 
 namespace smartio::ctl {
 
 namespace {
-
-std::string whole(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// mountinfo and swaps write a blank as \040.
 std::string unescaped(std::string_view text) {
@@ -51,10 +46,10 @@ std::vector<Mount> parse_mounts(std::string_view mountinfo) {
   std::vector<Mount> mounts;
   each_line(mountinfo, [&](std::string_view line) {
     // 36 35 98:0 /root /mount/point options [optional…] - type source options
-    const std::vector<std::string> words = parse_words(line);
+    const auto words = words_of(line);
     const auto dash = std::ranges::find(words, "-");
     if (words.size() < 5 || words.end() - dash < 3) return;
-    mounts.push_back({.device = words[2], .source = unescaped(*(dash + 2)), .point = unescaped(words[4])});
+    mounts.push_back({.device = std::string(words[2]), .source = unescaped(*(dash + 2)), .point = unescaped(words[4])});
   });
   return mounts;
 }
@@ -63,7 +58,7 @@ std::vector<std::string> parse_swaps(std::string_view swaps) {
   std::vector<std::string> devices;
   bool head = true;
   each_line(swaps, [&](std::string_view line) {
-    const std::vector<std::string> words = parse_words(line);
+    const auto words = words_of(line);
     if (!head && !words.empty()) devices.push_back(unescaped(words[0]));
     head = false;
   });
@@ -77,8 +72,8 @@ bool DiskUse::claimed(const std::filesystem::path& node) const {
 
 std::vector<std::string> DiskUse::of(const std::string& disk) const {
   std::vector<std::string> uses;
-  const std::vector<Mount> mounts = parse_mounts(whole(proc_ / "self/mountinfo"));
-  const std::vector<std::string> swaps = parse_swaps(whole(proc_ / "swaps"));
+  const std::vector<Mount> mounts = parse_mounts(read_file(proc_ / "self/mountinfo").value_or(""));
+  const std::vector<std::string> swaps = parse_swaps(read_file(proc_ / "swaps").value_or(""));
   const std::string folder = "class/block/" + disk;
   std::vector<std::string> parts = {disk};
   for (const std::string& name : sysfs_.list(folder)) {

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/text.h"
 #include "smartioctl/text.h"
 
 namespace smartio::ctl {
@@ -164,10 +165,10 @@ Outcome<std::vector<KnownHost>> hosts_of(const Sysfs& sysfs, const Lending& lend
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     if (end == std::string::npos) break;  // sysfs gives one page: who is meant may be cut
-    const auto words = parse_words(std::string_view(text).substr(at, end - at));
+    const auto words = words_of(std::string_view(text).substr(at, end - at));
     at = end + 1;
     if (words.size() != 3) continue;
-    hosts.push_back({.uuid = words[0],
+    hosts.push_back({.uuid = std::string(words[0]),
                      .name = printable(words[2]),
                      .standing = words[1] == "fenced"   ? Standing::kFenced
                                  : words[1] == "linked" ? Standing::kLinked

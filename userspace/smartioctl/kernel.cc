@@ -14,7 +14,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "common/unique_fd.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
 #include "smartioctl/text.h"
 
 namespace smartio::ctl {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/text.h"
 #include "smartioctl/text.h"
 #include "smartioctl/view.h"
 
@@ -185,16 +186,16 @@ Outcome<void> Lender::lend(std::string_view address, const Options& options) {
     }
     if (auto loaded = load_modules(); !loaded) return loaded;
     if (auto taken = take(*pci, options); !taken) return taken;
-    tell_(fmt::format("{} is lent", *pci));
+    report_(fmt::format("{} is lent", *pci));
   } else {
-    tell_(fmt::format("{} is lent already", *pci));
+    report_(fmt::format("{} is lent already", *pci));
   }
   if (!options.persist) return {};
   if (auto kept = choices_.keep(describe(*pci)); !kept) {
     return refuse(fmt::format("{} is lent, but not at the next boot: {}", *pci, kept.error().message));
   }
-  tell_(fmt::format("{} will be lent at every boot ({})", *pci, choices_.file(*pci).string()));
-  if (const std::string hint = kernel_.enable_at_boot(); !hint.empty()) tell_(hint);
+  report_(fmt::format("{} will be lent at every boot ({})", *pci, choices_.file(*pci).string()));
+  if (const std::string hint = kernel_.enable_at_boot(); !hint.empty()) report_(hint);
   return {};
 }
 
@@ -204,8 +205,8 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   if (options.persist && named) {
     const auto forgotten = choices_.forget(*named);
     if (!forgotten) return refuse(forgotten.error().message);
-    tell_(*forgotten ? fmt::format("{} will not be lent at boot any more", *named)
-                     : fmt::format("{} was not chosen to be lent at boot", *named));
+    report_(*forgotten ? fmt::format("{} will not be lent at boot any more", *named)
+                       : fmt::format("{} was not chosen to be lent at boot", *named));
     if (!sysfs_.exists(at(*named))) return {};
   }
   const auto pci = find(address);
@@ -214,7 +215,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
     // Perhaps chosen, and not lent for some reason: the override is what keeps the stock driver away.
     if (sysfs_.text(at(*pci) + "/driver_override") == kManager) {
       give_back(*pci, std::string(kStock));
-      tell_(fmt::format("{} was not lent; it is free for the driver nvme again", *pci));
+      report_(fmt::format("{} was not lent; it is free for the driver nvme again", *pci));
       return {};
     }
     if (options.persist) return {};
@@ -241,11 +242,11 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
     return refuse(fmt::format("{} is not lent any more, but the driver nvme did not take it within {} s{}", *pci,
                               options.patience.count() / 1000, log_of(*pci)));
   }
-  tell_(fmt::format("{} is back with the driver nvme", *pci));
+  report_(fmt::format("{} is back with the driver nvme", *pci));
   if (!options.persist && sysfs_.exists(at(*pci))) {
     const auto chosen = choices_.read().choices;
     if (std::ranges::find(chosen, *pci, &Choice::pci) != chosen.end()) {
-      tell_(fmt::format("It will be lent again at the next boot; smartioctl unlend --persist {} forgets that", *pci));
+      report_(fmt::format("It will be lent again at the next boot; smartioctl unlend --persist {} forgets that", *pci));
     }
   }
   return {};
@@ -292,12 +293,12 @@ void Lender::follow_moves(const std::vector<Choice>& choices) {
       if (is_lent(pci) && serial(pci) == choice.serial) {
         static_cast<void>(choices_.forget(choice.pci));
         moved.push_back(describe(pci));
-        tell_(fmt::format("the drive with serial {} moved from {} to {}", choice.serial, choice.pci, pci));
+        report_(fmt::format("the drive with serial {} moved from {} to {}", choice.serial, choice.pci, pci));
       }
     }
   }
   for (const Choice& choice : moved) {
-    if (const auto kept = choices_.keep(choice); !kept) tell_(kept.error().message);
+    if (const auto kept = choices_.keep(choice); !kept) report_(kept.error().message);
   }
 }
 
@@ -310,7 +311,7 @@ Outcome<void> Lender::lend_all(const Options& options) {
     if (auto lent = lend_choice(choice, each); !lent) failures.push_back(lent.error().message);
   }
   follow_moves(choices);
-  if (choices.empty() && complaints.empty()) tell_("nothing was chosen to be lent (smartioctl lend --persist BDF)");
+  if (choices.empty() && complaints.empty()) report_("nothing was chosen to be lent (smartioctl lend --persist BDF)");
   if (!failures.empty()) return refuse(fmt::format("{}", fmt::join(failures, "\n")));
   return {};
 }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/result.h"
+#include "base/result.h"
 #include "smartioctl/choices.h"
 #include "smartioctl/disk_use.h"
 #include "smartioctl/kernel.h"
@@ -39,10 +39,10 @@ class Lender {
     std::chrono::milliseconds patience{30000};
   };
   /// Told what was done, a line at a time.
-  using Tell = std::function<void(const std::string&)>;
+  using Report = std::function<void(const std::string&)>;
 
-  Lender(Sysfs& sysfs, Kernel& kernel, const DiskUse& use, const Choices& choices, Tell tell)
-      : sysfs_(sysfs), kernel_(kernel), use_(use), choices_(choices), tell_(std::move(tell)) {}
+  Lender(Sysfs& sysfs, Kernel& kernel, const DiskUse& use, const Choices& choices, Report report)
+      : sysfs_(sysfs), kernel_(kernel), use_(use), choices_(choices), report_(std::move(report)) {}
 
   Outcome<void> lend(std::string_view address, const Options& options);
   Outcome<void> unlend(std::string_view address, const Options& options);
@@ -75,7 +75,7 @@ class Lender {
   Kernel& kernel_;
   const DiskUse& use_;
   const Choices& choices_;
-  Tell tell_;
+  Report report_;
 };
 
 }  // namespace smartio::ctl

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "common/unique_fd.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
 #include "smartioctl/text.h"
 
 namespace smartio::ctl {

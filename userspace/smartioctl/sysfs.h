@@ -7,7 +7,7 @@
 #include <system_error>
 #include <vector>
 
-#include "common/result.h"
+#include "base/result.h"
 
 namespace smartio::ctl {
 

@@ -4,27 +4,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
+
+#include "base/numbers.h"
+#include "base/text.h"
 
 namespace smartio::ctl {
 
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n\v\f";
-constexpr std::size_t kLongestText = 256;
-
 /// The "key=value" words of a line. A word without '=' is kept with an empty value.
 class Fields {
  public:
   explicit Fields(std::string_view line) {
-    for (std::string& word : parse_words(line)) {
-      const std::size_t at = word.find('=');
-      if (at == std::string::npos) {
-        values_.emplace(std::move(word), "");
-      } else {
-        values_.emplace(word.substr(0, at), word.substr(at + 1));
-      }
+    for (const std::string_view word : words_of(line)) {
+      const std::size_t at = std::min(word.find('='), word.size());
+      values_.emplace(word.substr(0, at), word.substr(std::min(at + 1, word.size())));
     }
   }
 
@@ -73,39 +68,6 @@ bool all_hex(std::string_view text) {
 }
 
 }  // namespace
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-std::string printable(std::string_view text) {
-  std::string result(text.substr(0, kLongestText));
-  std::ranges::replace_if(result, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return result;
-}
-
-std::vector<std::string> parse_words(std::string_view text) {
-  std::vector<std::string> words;
-  while (true) {
-    const std::size_t first = text.find_first_not_of(kSpace);
-    if (first == std::string_view::npos) return words;
-    text.remove_prefix(first);
-    const std::size_t length = std::min(text.find_first_of(kSpace), text.size());
-    words.emplace_back(text.substr(0, length));
-    text.remove_prefix(length);
-  }
-}
-
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  const bool hex = text.starts_with("0x") || text.starts_with("0X");
-  if (hex) text.remove_prefix(2);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::optional<std::string> parse_pci_address(std::string_view text) {
   // [DDDD:]BB:SS.F; a domain may have more than four digits (VMD).

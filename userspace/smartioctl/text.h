@@ -55,16 +55,7 @@ Lines<Borrower> parse_borrowers(std::string_view text);
 Lines<Holding> parse_holdings(std::string_view text);
 Lines<Window> parse_windows(std::string_view text);
 
-/// A number as the kernel prints it, "12" or "0x1f", nothing before or behind it.
-std::optional<std::uint64_t> parse_number(std::string_view text);
-/// Words apart by white space.
-std::vector<std::string> parse_words(std::string_view text);
 /// "0000:01:00.0" for that, for "01:00.0" and for either in capitals; none if it is no PCI address.
 std::optional<std::string> parse_pci_address(std::string_view text);
-
-/// Fit for a terminal: printable ASCII as it is, each other byte a '?'; at most 256 bytes.
-std::string printable(std::string_view text);
-/// Without white space at both ends.
-std::string_view trimmed(std::string_view text);
 
 }  // namespace smartio::ctl

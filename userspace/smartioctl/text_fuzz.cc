@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/numbers.h"
+#include "base/text.h"
 #include "smartioctl/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace smartio;
   using namespace smartio::ctl;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto clean = [](const std::string& field) {
@@ -16,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(parse_windows(text));
   static_cast<void>(parse_number(text));
   if (const auto address = parse_pci_address(text); address && parse_pci_address(*address) != address) std::abort();
-  for (const std::string& word : parse_words(text)) {
+  for (const std::string_view word : words_of(text)) {
     if (trimmed(word) != word) std::abort();
   }
   return 0;

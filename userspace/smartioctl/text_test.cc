@@ -22,15 +22,6 @@ TEST(PciAddress, NothingElse) {
   }
 }
 
-TEST(Number, AsTheKernelPrintsIt) {
-  EXPECT_EQ(parse_number("12"), 12U);
-  EXPECT_EQ(parse_number("0x1f"), 31U);
-  EXPECT_EQ(parse_number("0xffffffffffffffff"), ~std::uint64_t{0});
-  for (const char* bad : {"", "0x", "-1", "12 ", "1x", "0x10000000000000000"}) {
-    EXPECT_EQ(parse_number(bad), std::nullopt) << bad;
-  }
-}
-
 TEST(Borrowers, Lines) {
   const auto parsed = parse_borrowers(
       "session=0x1f00001 host=6a0c name=borrower link=ntb0\nsession=7 host=77aa name=lender link=local\n");
@@ -78,14 +69,7 @@ TEST(Windows, BothDirections) {
 }
 
 TEST(Printable, AnotherHostsNameCanNotDriveTheTerminal) {
-  EXPECT_EQ(printable("a\033[2Jb\n\xff"), "a?[2Jb??");
-  EXPECT_EQ(printable(std::string(1000, 'x')).size(), 256U);
   EXPECT_EQ(parse_borrowers("session=1 host=u name=a\033]0; link=ntb0\n").items.at(0).name, "a?]0;");
-}
-
-TEST(Words, WhiteSpaceOfAnyLength) {
-  EXPECT_THAT(parse_words("  ntb0\n ntb1 "), ElementsAre("ntb0", "ntb1"));
-  EXPECT_TRUE(parse_words(" \n").empty());
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "base/numbers.h"
+#include "base/text.h"
+
 namespace smartio::ctl {
 
 namespace {
@@ -34,11 +37,12 @@ bool is_yes(const std::string& value) { return value == "1" || value == "yes" ||
 
 Host read_host(const Sysfs& sysfs, const std::string& uuid) {
   const std::string at = "class/smartio_host/" + uuid;
+  const std::string links = sysfs.read(at + "/links");
   return {.uuid = printable(uuid),
           .name = sysfs.text(at + "/name"),
           .self = is_yes(sysfs.text(at + "/self")),
           .fenced = is_yes(sysfs.text(at + "/fenced")),
-          .links = parse_words(sysfs.read(at + "/links"))};
+          .links = words_of(links) | std::ranges::to<std::vector<std::string>>()};
 }
 
 Link read_link(const Sysfs& sysfs, const std::string& name) {

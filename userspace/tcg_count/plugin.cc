@@ -22,8 +22,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/line_server.h"
 #include "tcg_count/block_table.h"
-#include "tcg_count/line_server.h"
 #include "tcg_count/qemu_plugin_api.h"
 #include "tcg_count/string_move.h"
 
@@ -57,7 +57,8 @@ class Plugin {
   }
 
   smartio::Result<void> serve(const std::string& socket) {
-    auto server = LineServer::start(socket, [this](std::string_view line) { return answer(line); });
+    auto server =
+        smartio::LineServer::start(socket, [this](std::string_view line) { return answer(line); }, answer(""));
     if (!server) return std::unexpected(server.error());
     server_ = std::move(*server);
     return {};
@@ -131,7 +132,7 @@ class Plugin {
   int cpus_;
   qemu_plugin_scoreboard* score_;  ///< QEMU's, until it ends
   BlockTable table_{kCounters};
-  std::unique_ptr<LineServer> server_;
+  std::unique_ptr<smartio::LineServer> server_;
 };
 
 // Never deleted: vCPUs may translate until the process is gone.

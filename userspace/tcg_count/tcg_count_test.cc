@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstring>
-
-#include "cluster/scratch_folder.h"
 #include "tcg_count/block_table.h"
-#include "tcg_count/line_server.h"
 #include "tcg_count/string_move.h"
 
 namespace smartio::tcg_count {
@@ -65,81 +57,6 @@ TEST(StringMove, NothingElse) {
   EXPECT_EQ(move({0x48, 0x89, 0xA4, 0x24}), 0U);  // mov, with A4 among its operands
   EXPECT_EQ(move({0x0F, 0xA4}), 0U);
   EXPECT_EQ(move({}), 0U);
-}
-
-class LineServerTest : public ::testing::Test {
- protected:
-  UniqueFd connect() const {
-    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, socket_.c_str(), sizeof address.sun_path - 1);
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fd.reset();
-    return fd;
-  }
-  static void say(const UniqueFd& fd, std::string_view text) {
-    ASSERT_EQ(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
-  }
-  /// Up to the end of the line, or of the connection.
-  static std::string hear(const UniqueFd& fd) {
-    std::string line;
-    for (char c = 0; ::recv(fd.get(), &c, 1, 0) == 1 && c != '\n';) line += c;
-    return line;
-  }
-
-  cluster::ScratchFolder scratch_;
-  std::string socket_ = scratch_.path() / "s.sock";
-};
-
-TEST_F(LineServerTest, AnswersLines) {
-  const auto server = LineServer::start(socket_, [](std::string_view line) { return "<" + std::string(line) + ">"; });
-  ASSERT_TRUE(server);
-  const UniqueFd client = connect();
-  say(client, "one\ntw");
-  EXPECT_EQ(hear(client), "<one>");
-  say(client, "o\n");
-  EXPECT_EQ(hear(client), "<two>");
-}
-
-TEST_F(LineServerTest, AnswersAreAsLongAsTheyAre) {
-  const std::string much(4 << 20, 'x');
-  const auto server = LineServer::start(socket_, [&](std::string_view) { return much; });
-  ASSERT_TRUE(server);
-  const UniqueFd client = connect();
-  say(client, "\n");
-  EXPECT_EQ(hear(client), much);
-}
-
-TEST_F(LineServerTest, ASilentClientDoesNotKeepOthersWaitingForEver) {
-  const auto server = LineServer::start(socket_, [](std::string_view) { return "yes"; });
-  ASSERT_TRUE(server);
-  const UniqueFd silent = connect();
-  const UniqueFd other = connect();
-  say(other, "\n");
-  EXPECT_EQ(hear(other), "yes");
-  EXPECT_EQ(hear(silent), "");
-}
-
-TEST_F(LineServerTest, ALineThatNeverEndsEndsTheConnection) {
-  const auto server = LineServer::start(socket_, [](std::string_view) { return "yes"; });
-  ASSERT_TRUE(server);
-  const UniqueFd client = connect();
-  say(client, std::string(300, 'x'));
-  EXPECT_EQ(hear(client), "");
-}
-
-TEST_F(LineServerTest, EndsWithAClientConnected) {
-  auto server = LineServer::start(socket_, [](std::string_view) { return "yes"; });
-  ASSERT_TRUE(server);
-  const UniqueFd client = connect();
-  say(client, "\n");
-  EXPECT_EQ(hear(client), "yes");
-  server->reset();
-  EXPECT_FALSE(std::filesystem::exists(socket_));
-}
-
-TEST_F(LineServerTest, ASocketThatCanNotBeMadeIsAnError) {
-  EXPECT_FALSE(LineServer::start(scratch_.path() / "no" / "s.sock", [](std::string_view) { return ""; }));
 }
 
 }  // namespace

@@ -8,11 +8,12 @@
 #include <exception>
 #include <stdexcept>
 
+#include "base/text.h"
+
 namespace smartio::control {
 
 namespace {
 
-constexpr std::string_view kBlank = " \t\r";
 constexpr std::size_t kMaxWords = 64;
 
 bool is_literal(std::string_view word) {
@@ -31,27 +32,18 @@ nlohmann::json success(nlohmann::json answer) {
   return reply;
 }
 
-/// A request is bytes from outside, and an error that quotes it must still be a line of JSON.
-std::string printable(std::string_view text) {
+std::string line_of(const nlohmann::json& answer) {
+  // Handlers may quote bytes from outside: UTF-8 errors are replaced, and don't throw.
+  return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// The start of a request, fit to be quoted in an answer.
+std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 60;
-  std::string out;
-  for (const char c : text.substr(0, kMost)) out += c >= ' ' && c < 0x7f ? c : '?';
-  return text.size() > kMost ? out + "…" : out;
+  return printable(text, kMost) + (text.size() > kMost ? "…" : "");
 }
 
 }  // namespace
-
-std::vector<std::string_view> split(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (true) {
-    const auto begin = line.find_first_not_of(kBlank);
-    if (begin == std::string_view::npos) return words;
-    line.remove_prefix(begin);
-    const auto end = std::min(line.find_first_of(kBlank), line.size());
-    words.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
-}
 
 std::vector<Commands::Word> Commands::parse(std::string_view pattern) {
   const auto malformed = [&](std::string_view why) {
@@ -60,7 +52,7 @@ std::vector<Commands::Word> Commands::parse(std::string_view pattern) {
   constexpr std::string_view kMany = "…";
   std::vector<Word> words;
   bool in_brackets = false;
-  for (auto text : split(pattern)) {
+  for (auto text : words_of(pattern)) {
     if (!words.empty() && words.back().many) throw malformed("nothing can follow a word with …");
     if (text.starts_with('[')) {
       in_brackets = true;
@@ -143,17 +135,17 @@ std::string Commands::unknown(Words words) const {
     }
   }
   if (!same_start.empty())
-    return fmt::format("'{}' fits no command; try: {}", printable(fmt::format("{}", fmt::join(words, " "))),
+    return fmt::format("'{}' fits no command; try: {}", shown(fmt::format("{}", fmt::join(words, " "))),
                        fmt::join(same_start, " · "));
   starts.emplace_back("help");
   std::ranges::sort(starts);
   const auto doubles = std::ranges::unique(starts);
   starts.erase(doubles.begin(), doubles.end());
-  return fmt::format("unknown command '{}'; there are: {}", printable(words.front()), fmt::join(starts, ", "));
+  return fmt::format("unknown command '{}'; there are: {}", shown(words.front()), fmt::join(starts, ", "));
 }
 
 nlohmann::json Commands::run(std::string_view line) const {
-  const auto words = split(line);
+  const auto words = words_of(line);
   if (words.empty()) return refusal("an empty line; 'help' lists the commands");
   if (words.size() > kMaxWords)
     return refusal(fmt::format("{} words; a command has at most {}", words.size(), kMaxWords));
@@ -174,8 +166,16 @@ nlohmann::json Commands::run(std::string_view line) const {
     if (!answer) return refusal(std::move(answer.error().message));
     return success(std::move(*answer));
   } catch (const std::exception& error) {
-    return refusal(fmt::format("'{}' failed: {}", printable(line), error.what()));
+    return refusal(fmt::format("'{}' failed: {}", shown(line), error.what()));
   }
+}
+
+std::string Commands::answer(std::string_view line) const { return line_of(run(line)); }
+
+Result<std::unique_ptr<LineServer>> serve(const std::filesystem::path& path, const Commands& commands) {
+  return LineServer::start(
+      path, [&commands](std::string_view line) { return commands.answer(line); },
+      line_of(refusal(fmt::format("a line of more than {} bytes", LineReader::kMaxLine))));
 }
 
 }  // namespace smartio::control

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -9,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/result.h"
+#include "base/line_server.h"
+#include "base/result.h"
 
 namespace smartio::control {
 
@@ -32,6 +35,8 @@ class Commands {
 
   /// Runs one request line and returns the answer: {"ok": true, …} or {"ok": false, "error": "…"}.
   [[nodiscard]] nlohmann::json run(std::string_view line) const;
+  /// The same as a line of JSON.
+  [[nodiscard]] std::string answer(std::string_view line) const;
 
   /// Every pattern with its help line, sorted: what the command `help` answers.
   [[nodiscard]] nlohmann::json help() const;
@@ -57,7 +62,8 @@ class Commands {
   std::vector<Command> commands_;
 };
 
-/// The words of a line, split at spaces and tabs.
-std::vector<std::string_view> split(std::string_view line);
+/// Serves the control socket at `path`: a line of words in, a line of JSON out. `commands` outlives the server;
+/// commands may be added at any time.
+Result<std::unique_ptr<LineServer>> serve(const std::filesystem::path& path, const Commands& commands);
 
 }  // namespace smartio::control

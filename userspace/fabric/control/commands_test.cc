@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-#include "fabric/control/line_reader.h"
+#include "base/line_reader.h"
 
 namespace smartio::control {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/line_reader.h"
 #include "fabric/control/commands.h"
-#include "fabric/control/line_reader.h"
 #include "fabric/control/values.h"
 
 namespace {
@@ -20,17 +20,17 @@ Commands& commands() {
     made.add("link list", "", [](Words) -> Result<nlohmann::json> { return nlohmann::json::array(); });
     made.add("link NAME up|down", "", [](Words words) -> Result<nlohmann::json> { return std::string(words[1]); });
     made.add("link NAME flap MS", "", [](Words words) -> Result<nlohmann::json> {
-      const auto time = parse_duration(words[3]);
+      const auto time = duration_of(words[3]);
       if (!time) return std::unexpected(time.error());
       return time->count();
     });
     made.add("size SIZE [NUMBER]", "", [](Words words) -> Result<nlohmann::json> {
-      const auto size = parse_size(words[1]);
-      if (!size) return std::unexpected(size.error());
-      if (words.size() == 2) return *size;
-      const auto number = parse_number(words[2], 100);
-      if (!number) return std::unexpected(number.error());
-      return *number;
+      const auto bytes = size_of(words[1]);
+      if (!bytes) return std::unexpected(bytes.error());
+      if (words.size() == 2) return *bytes;
+      const auto most_100 = number_of(words[2], 100);
+      if (!most_100) return std::unexpected(most_100.error());
+      return *most_100;
     });
     made.add("lan partition HOSTS…", "", [](Words words) -> Result<nlohmann::json> { return words.size(); });
     return true;

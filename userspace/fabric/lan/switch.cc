@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 #include <cstring>
 #include <ranges>
 
-#include "common/unix_listener.h"
+#include "base/unix_socket.h"
 
 namespace smartio::lan {
 
@@ -46,14 +45,13 @@ bool try_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || er
 
 }  // namespace
 
-Switch::Switch(UniqueFd epoll, UniqueFd wake) : epoll_(std::move(epoll)), wake_(std::move(wake)) {}
+Switch::Switch(UniqueFd epoll) : epoll_(std::move(epoll)) {}
 
 Result<std::unique_ptr<Switch>> Switch::start(const std::vector<PortConfig>& ports) {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  UniqueFd wake(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!epoll || !wake || !watch(epoll.get(), EPOLL_CTL_ADD, wake.get(), EPOLLIN, kWake))
+  std::unique_ptr<Switch> made(new Switch(std::move(epoll)));
+  if (!watch(made->epoll_.get(), EPOLL_CTL_ADD, made->wake_.fd(), EPOLLIN, kWake))
     return fail(fmt::format("lan: epoll: {}", std::strerror(errno)));
-  std::unique_ptr<Switch> made(new Switch(std::move(epoll), std::move(wake)));
   for (const auto& port : ports)
     if (auto listening = made->listen(port); !listening) return std::unexpected(listening.error());
   for (auto& port : made->ports_) port.cut.assign(ports.size(), false);
@@ -64,8 +62,7 @@ Result<std::unique_ptr<Switch>> Switch::start(const std::vector<PortConfig>& por
 Switch::~Switch() {
   if (thread_.joinable()) {
     thread_.request_stop();
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(wake_.get(), &one, sizeof one));
+    wake_.signal();
     thread_.join();
   }
   for (const auto& port : ports_) ::unlink(port.socket.c_str());

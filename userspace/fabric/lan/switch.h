@@ -11,8 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "base/wakeup.h"
 #include "fabric/lan/frame_reader.h"
 #include "fabric/lan/out_queue.h"
 
@@ -79,7 +80,7 @@ class Switch {
   };
   using Mac = std::uint64_t;
 
-  Switch(UniqueFd epoll, UniqueFd wake);
+  explicit Switch(UniqueFd epoll);
   Result<void> listen(const PortConfig& config);
   [[nodiscard]] Result<std::size_t> find(std::string_view name) const;
   void serve(const std::stop_token& stop);
@@ -92,7 +93,7 @@ class Switch {
   void flush_all();
 
   const UniqueFd epoll_;
-  const UniqueFd wake_;
+  const Wakeup wake_;
   mutable std::mutex mutex_;  ///< guards all below; held for a chunk of frames at a time
   std::vector<Port> ports_;
   std::unordered_map<Mac, std::size_t> learned_;

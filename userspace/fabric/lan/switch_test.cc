@@ -5,12 +5,13 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <chrono>
 #include <cstring>
 #include <optional>
 
+#include "base/eventually.h"
+#include "base/unix_socket.h"
 #include "fabric/lan/lan_control.h"
 
 namespace smartio::lan {
@@ -20,24 +21,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-bool eventually(const auto& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
-
 /// A guest's network card: what QEMU puts on its socket.
 class Card {
  public:
   Card(const std::filesystem::path& path, char address) : address_(address) {
-    fd_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_un name{};
-    name.sun_family = AF_UNIX;
-    std::strncpy(name.sun_path, path.c_str(), sizeof name.sun_path - 1);
-    if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) fd_.reset();
+    if (auto connected = connect_unix(path)) fd_ = std::move(*connected);
   }
   static std::string mac(char address) { return std::string("\x02\0\0\0\0", 5) + address; }
   static std::string broadcast() { return std::string(6, '\xff'); }

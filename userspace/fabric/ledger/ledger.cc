@@ -13,7 +13,7 @@ std::size_t index(Direction direction) { return std::to_underlying(direction); }
 
 void copy(const auto& cells, auto& into) {
   for (std::size_t direction = 0; direction < 2; direction++)
-    for (std::size_t kind = 0; kind < pci::kTrafficKinds; kind++)
+    for (std::size_t kind = 0; kind < pci::kAccessKinds; kind++)
       into[direction][kind] = {.transactions = cells[direction][kind].transactions.load(kRelaxed),
                                .bytes = cells[direction][kind].bytes.load(kRelaxed)};
 }
@@ -29,13 +29,14 @@ void clear(auto& cells) {
 
 }  // namespace
 
-void LinkLedger::posted(Direction direction, pci::Traffic kind, std::uint64_t transactions, std::uint64_t bytes) {
+void LinkLedger::posted(Direction direction, pci::AccessKind kind, std::uint64_t transactions, std::uint64_t bytes) {
   auto& cell = posted_[index(direction)][std::to_underlying(kind)];
   cell.transactions.fetch_add(transactions, kRelaxed);
   cell.bytes.fetch_add(bytes, kRelaxed);
 }
 
-void LinkLedger::non_posted(Direction direction, pci::Traffic kind, std::uint64_t transactions, std::uint64_t bytes) {
+void LinkLedger::non_posted(Direction direction, pci::AccessKind kind, std::uint64_t transactions,
+                            std::uint64_t bytes) {
   auto& cell = non_posted_[index(direction)][std::to_underlying(kind)];
   cell.transactions.fetch_add(transactions, kRelaxed);
   cell.bytes.fetch_add(bytes, kRelaxed);

@@ -25,21 +25,21 @@ struct Cell {
 /// A copy of a link's counters at one moment.
 struct Snapshot {
   /// [direction][kind]
-  std::array<std::array<Cell, pci::kTrafficKinds>, 2> posted;
-  std::array<std::array<Cell, pci::kTrafficKinds>, 2> non_posted;
-  /// Accesses that ended nowhere: cable out, window shut, beyond its limit, or refused behind it.
+  std::array<std::array<Cell, pci::kAccessKinds>, 2> posted;
+  std::array<std::array<Cell, pci::kAccessKinds>, 2> non_posted;
+  /// Accesses that were dropped: cable out, window shut, beyond its limit, or refused behind it.
   std::array<std::uint64_t, 2> dropped{};
 };
 
 /// Counts what crosses one link, by direction and kind. Lock-free; any thread.
 class LinkLedger {
  public:
-  void posted(Direction direction, pci::Traffic kind, std::uint64_t transactions, std::uint64_t bytes);
-  void non_posted(Direction direction, pci::Traffic kind, std::uint64_t transactions, std::uint64_t bytes);
+  void posted(Direction direction, pci::AccessKind kind, std::uint64_t transactions, std::uint64_t bytes);
+  void non_posted(Direction direction, pci::AccessKind kind, std::uint64_t transactions, std::uint64_t bytes);
   void dropped(Direction direction, std::uint64_t accesses);
 
   [[nodiscard]] Snapshot snapshot() const;
-  /// Accesses that ended nowhere, by direction, since the link was made: reset() leaves them.
+  /// Accesses that were dropped, by direction, since the link was made: reset() leaves them.
   [[nodiscard]] std::array<std::uint64_t, 2> dropped_ever() const;
   void reset();
 
@@ -53,8 +53,8 @@ class LinkLedger {
     std::atomic<std::uint64_t> transactions{0};
     std::atomic<std::uint64_t> bytes{0};
   };
-  std::array<std::array<AtomicCell, pci::kTrafficKinds>, 2> posted_;
-  std::array<std::array<AtomicCell, pci::kTrafficKinds>, 2> non_posted_;
+  std::array<std::array<AtomicCell, pci::kAccessKinds>, 2> posted_;
+  std::array<std::array<AtomicCell, pci::kAccessKinds>, 2> non_posted_;
   std::array<std::atomic<std::uint64_t>, 2> dropped_{};
   std::array<std::atomic<std::uint64_t>, 2> dropped_ever_{};
 };

@@ -9,33 +9,33 @@ namespace smartio::ledger {
 
 namespace {
 
-nlohmann::json row(const std::array<Cell, pci::kTrafficKinds>& cells) {
+nlohmann::json row(const std::array<Cell, pci::kAccessKinds>& cells) {
   auto json = nlohmann::json::object();
   for (std::size_t kind = 0; kind < cells.size(); kind++)
-    json[std::string(kind_name(static_cast<pci::Traffic>(kind)))] = {{"transactions", cells[kind].transactions},
-                                                                     {"bytes", cells[kind].bytes}};
+    json[std::string(kind_name(static_cast<pci::AccessKind>(kind)))] = {{"transactions", cells[kind].transactions},
+                                                                        {"bytes", cells[kind].bytes}};
   return json;
 }
 
 }  // namespace
 
-std::string_view kind_name(pci::Traffic kind) {
+std::string_view kind_name(pci::AccessKind kind) {
   switch (kind) {
-    case pci::Traffic::command:
+    case pci::AccessKind::command:
       return "command";
-    case pci::Traffic::doorbell:
+    case pci::AccessKind::doorbell:
       return "doorbell";
-    case pci::Traffic::data:
+    case pci::AccessKind::data:
       return "data";
-    case pci::Traffic::list:
+    case pci::AccessKind::list:
       return "list";
-    case pci::Traffic::completion:
+    case pci::AccessKind::completion:
       return "completion";
-    case pci::Traffic::interrupt:
+    case pci::AccessKind::interrupt:
       return "interrupt";
-    case pci::Traffic::message:
+    case pci::AccessKind::message:
       return "message";
-    case pci::Traffic::control:
+    case pci::AccessKind::control:
       return "control";
   }
   std::unreachable();

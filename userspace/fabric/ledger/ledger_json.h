@@ -10,7 +10,7 @@
 namespace smartio::ledger {
 
 /// "command", "doorbell", …: the name of a column.
-std::string_view kind_name(pci::Traffic kind);
+std::string_view kind_name(pci::AccessKind kind);
 
 /// {"from_primary": {"posted": {"data": {"transactions": 1, "bytes": 256}, …}, "non_posted": {…}, "dropped": 0},
 ///  "from_secondary": {…}}: every kind is there, also those that are zero.

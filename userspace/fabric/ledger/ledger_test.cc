@@ -14,7 +14,7 @@
 namespace smartio::ledger {
 namespace {
 
-using pci::Traffic;
+using pci::AccessKind;
 
 TEST(Split, CountsTlpsAtBoundaries) {
   struct Case {
@@ -41,10 +41,10 @@ TEST(Split, CountsTlpsAtBoundaries) {
 
 TEST(LinkLedger, KeepsDirectionsKindsAndClassesApart) {
   LinkLedger ledger;
-  ledger.posted(Direction::from_primary, Traffic::data, 16, 4096);
-  ledger.posted(Direction::from_primary, Traffic::data, 1, 64);
-  ledger.posted(Direction::from_secondary, Traffic::doorbell, 1, 4);
-  ledger.non_posted(Direction::from_primary, Traffic::data, 8, 4096);
+  ledger.posted(Direction::from_primary, AccessKind::data, 16, 4096);
+  ledger.posted(Direction::from_primary, AccessKind::data, 1, 64);
+  ledger.posted(Direction::from_secondary, AccessKind::doorbell, 1, 4);
+  ledger.non_posted(Direction::from_primary, AccessKind::data, 8, 4096);
   ledger.dropped(Direction::from_secondary, 3);
 
   const auto seen = ledger.snapshot();
@@ -53,10 +53,10 @@ TEST(LinkLedger, KeepsDirectionsKindsAndClassesApart) {
     for (const auto& row : *table)
       for (const auto& cell : row) total += cell.transactions;
   EXPECT_EQ(total, 16U + 1 + 1 + 8) << "nothing may be counted twice";
-  EXPECT_EQ(seen.posted[0][std::to_underlying(Traffic::data)].transactions, 17U);
-  EXPECT_EQ(seen.posted[0][std::to_underlying(Traffic::data)].bytes, 4160U);
-  EXPECT_EQ(seen.posted[1][std::to_underlying(Traffic::doorbell)].bytes, 4U);
-  EXPECT_EQ(seen.non_posted[0][std::to_underlying(Traffic::data)].transactions, 8U);
+  EXPECT_EQ(seen.posted[0][std::to_underlying(AccessKind::data)].transactions, 17U);
+  EXPECT_EQ(seen.posted[0][std::to_underlying(AccessKind::data)].bytes, 4160U);
+  EXPECT_EQ(seen.posted[1][std::to_underlying(AccessKind::doorbell)].bytes, 4U);
+  EXPECT_EQ(seen.non_posted[0][std::to_underlying(AccessKind::data)].transactions, 8U);
   EXPECT_EQ(seen.dropped[0], 0U);
   EXPECT_EQ(seen.dropped[1], 3U);
 }
@@ -64,9 +64,9 @@ TEST(LinkLedger, KeepsDirectionsKindsAndClassesApart) {
 TEST(LinkLedger, ResetZeroesEverything) {
   LinkLedger ledger;
   for (const auto direction : {Direction::from_primary, Direction::from_secondary}) {
-    for (std::size_t kind = 0; kind < pci::kTrafficKinds; kind++) {
-      ledger.posted(direction, static_cast<Traffic>(kind), 1, 2);
-      ledger.non_posted(direction, static_cast<Traffic>(kind), 3, 4);
+    for (std::size_t kind = 0; kind < pci::kAccessKinds; kind++) {
+      ledger.posted(direction, static_cast<AccessKind>(kind), 1, 2);
+      ledger.non_posted(direction, static_cast<AccessKind>(kind), 3, 4);
     }
     ledger.dropped(direction, 5);
   }
@@ -83,24 +83,24 @@ TEST(LinkLedger, CountsFromManyThreads) {
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < 4; thread++)
       threads.emplace_back([&ledger] {
-        for (int i = 0; i < 10'000; i++) ledger.posted(Direction::from_primary, Traffic::message, 1, 8);
+        for (int i = 0; i < 10'000; i++) ledger.posted(Direction::from_primary, AccessKind::message, 1, 8);
       });
   }
-  const auto cell = ledger.snapshot().posted[0][std::to_underlying(Traffic::message)];
+  const auto cell = ledger.snapshot().posted[0][std::to_underlying(AccessKind::message)];
   EXPECT_EQ(cell.transactions, 40'000U);
   EXPECT_EQ(cell.bytes, 320'000U);
 }
 
 TEST(Json, NamesEveryKindOnce) {
   std::set<std::string_view> names;
-  for (std::size_t kind = 0; kind < pci::kTrafficKinds; kind++) names.insert(kind_name(static_cast<Traffic>(kind)));
-  EXPECT_EQ(names.size(), pci::kTrafficKinds);
+  for (std::size_t kind = 0; kind < pci::kAccessKinds; kind++) names.insert(kind_name(static_cast<AccessKind>(kind)));
+  EXPECT_EQ(names.size(), pci::kAccessKinds);
 }
 
 TEST(Json, HasTheDocumentedShape) {
   LinkLedger ledger;
-  ledger.posted(Direction::from_secondary, Traffic::data, 2, 300);
-  ledger.non_posted(Direction::from_primary, Traffic::list, 1, 64);
+  ledger.posted(Direction::from_secondary, AccessKind::data, 2, 300);
+  ledger.non_posted(Direction::from_primary, AccessKind::list, 1, 64);
   ledger.dropped(Direction::from_primary, 7);
   const nlohmann::json json = ledger.snapshot();
   EXPECT_EQ(json["from_secondary"]["posted"]["data"], (nlohmann::json{{"transactions", 2}, {"bytes", 300}}));

@@ -13,17 +13,19 @@ namespace smartio::ntb {
 
 namespace {
 
+using pci::AccessKind;
 using pci::Delivery;
 using pci::Outcome;
-using pci::Traffic;
 using pci::Transaction;
 
 constexpr std::chrono::milliseconds kDrainLimit{1000};
-constexpr Outcome kNowhere{.delivery = Delivery::nowhere};
-constexpr Outcome kRegister{.delivery = Delivery::endpoint, .kind = Traffic::control};
+constexpr Outcome kUnclaimed{.delivery = Delivery::unclaimed};
+constexpr Outcome kRegister{.delivery = Delivery::endpoint, .kind = AccessKind::control};
 
 /// A CPU's stores and loads are at most 8 bytes, and it does not know what it stores; a device does.
-bool from_cpu(std::size_t size, Transaction transaction) { return size <= 8 && transaction.kind == Traffic::message; }
+bool from_cpu(std::size_t size, Transaction transaction) {
+  return size <= 8 && transaction.kind == AccessKind::message;
+}
 
 Transaction onward(Transaction transaction) {
   transaction.hops++;
@@ -88,7 +90,7 @@ void AmdNtb::read_registers(std::uint64_t offset, std::span<std::byte> data) {
       done += count;
     }
   }
-  if (crossed) wire_.ledger.non_posted(direction(), Traffic::control, 1, data.size());
+  if (crossed) wire_.ledger.non_posted(direction(), AccessKind::control, 1, data.size());
 }
 
 Outcome AmdNtb::write_registers(std::uint64_t offset, std::span<const std::byte> data) {
@@ -140,9 +142,9 @@ Outcome AmdNtb::write_registers(std::uint64_t offset, std::span<const std::byte>
   if (drain_own) drain_writes();
   if (drain_peer) peer_->drain_writes();
   send(signals);
-  if (crossed) wire_.ledger.posted(direction(), Traffic::control, 1, data.size());
+  if (crossed) wire_.ledger.posted(direction(), AccessKind::control, 1, data.size());
   if (lost) wire_.ledger.dropped(direction(), 1);
-  return lost && !crossed ? kNowhere : kRegister;
+  return lost && !crossed ? kUnclaimed : kRegister;
 }
 
 // ---- windows ------------------------------------------------------------------------------------------------------
@@ -160,8 +162,8 @@ std::optional<pci::BusAddress> AmdNtb::translate(unsigned window, std::uint64_t 
 
 Outcome AmdNtb::write_window(unsigned window, std::uint64_t offset, std::span<const std::byte> data,
                              Transaction transaction) {
-  if (data.empty()) return kNowhere;
-  Outcome outcome = kNowhere;
+  if (data.empty()) return kUnclaimed;
+  Outcome outcome = kUnclaimed;
   {
     const WriteGate::Pass pass(peer_->incoming_);
     pci::Port* port = peer_->port_.load();
@@ -170,11 +172,11 @@ Outcome AmdNtb::write_window(unsigned window, std::uint64_t offset, std::span<co
   }
   if (from_cpu(data.size(), transaction)) {
     StoreTally tally(combining_, window, wire_.ledger, direction());
-    if (outcome.delivery == Delivery::nowhere)
+    if (outcome.delivery == Delivery::unclaimed)
       tally.dropped();
     else
       tally.landed(offset, static_cast<std::uint32_t>(data.size()), outcome.kind);
-  } else if (outcome.delivery == Delivery::nowhere) {
+  } else if (outcome.delivery == Delivery::unclaimed) {
     wire_.ledger.dropped(direction(), 1);
   } else {
     wire_.ledger.posted(direction(), outcome.kind,
@@ -199,7 +201,7 @@ void AmdNtb::store_window(unsigned window, std::span<const pci::Store> stores, T
       if (count == 0) return;
       port->write_many(std::span(onto_bus).first(count), onward(transaction), std::span(outcomes).first(count));
       for (std::size_t i = 0; i < count; i++) {
-        if (outcomes[i].delivery == Delivery::nowhere)
+        if (outcomes[i].delivery == Delivery::unclaimed)
           tally.dropped();
         else
           tally.landed(offsets[i], onto_bus[i].size, outcomes[i].kind);
@@ -221,17 +223,17 @@ void AmdNtb::store_window(unsigned window, std::span<const pci::Store> stores, T
 }
 
 Outcome AmdNtb::read_window(unsigned window, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) {
-  if (data.empty()) return kNowhere;
+  if (data.empty()) return kUnclaimed;
   const bool cpu = from_cpu(data.size(), transaction);
   if (cpu) combining_.flush();
-  Outcome outcome = kNowhere;
+  Outcome outcome = kUnclaimed;
   pci::Port* port = peer_->port_.load();
   if (const auto address = translate(window, offset, data.size(), transaction); address && port)
     outcome = port->read(*address, data, onward(transaction));
-  if (outcome.delivery == Delivery::nowhere) {
+  if (outcome.delivery == Delivery::unclaimed) {
     std::ranges::fill(data, std::byte{0xff});
     wire_.ledger.dropped(direction(), 1);
-    return kNowhere;
+    return kUnclaimed;
   }
   const auto requests = cpu ? 1 : ledger::LinkLedger::split(offset, data.size(), ledger::LinkLedger::kMaxReadRequest);
   wire_.ledger.non_posted(direction(), outcome.kind, requests, data.size());
@@ -244,7 +246,7 @@ Outcome AmdNtb::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte
   if (const auto window = window_of(bar)) return read_window(*window, offset, data, transaction);
   if (bar != 0) {
     std::ranges::fill(data, std::byte{0xff});
-    return kNowhere;
+    return kUnclaimed;
   }
   read_registers(offset, data);
   return kRegister;
@@ -254,7 +256,7 @@ Outcome AmdNtb::bar_write(unsigned bar, std::uint64_t offset, std::span<const st
                           Transaction transaction) {
   if (bar == 0) return write_registers(offset, data);
   if (const auto window = window_of(bar)) return write_window(*window, offset, data, transaction);
-  return kNowhere;
+  return kUnclaimed;
 }
 
 void AmdNtb::bar_write_many(unsigned bar, std::span<const pci::Store> stores, Transaction transaction) {
@@ -269,7 +271,7 @@ void AmdNtb::bar_write_many(unsigned bar, std::span<const pci::Store> stores, Tr
 
 bool AmdNtb::link_is_up() const { return wire_.state.load() != LinkState::down && peer_->connected_; }
 
-/// Tells this side's driver, if there is one, that its link changed. While the link is silent nothing is told.
+/// Reports a change of the link to this side's driver, if there is one. While the link is silent nothing is reported.
 Vectors AmdNtb::follow_link() {
   if (wire_.state.load() == LinkState::silent || link_is_up() == link_seen_) return 0;
   link_seen_ = !link_seen_;

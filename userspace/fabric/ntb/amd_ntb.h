@@ -21,8 +21,8 @@ enum class Side : std::uint8_t { primary, secondary };
 struct SideStatus {
   bool connected = false;           ///< a guest is attached
   bool ready = false;               ///< its driver has set READY
-  std::uint32_t event = 0;          ///< INTSTAT: told to the driver, and not yet cleared by it
-  std::size_t waiting_events = 0;   ///< to be told after that
+  std::uint32_t event = 0;          ///< INTSTAT: reported to the driver, and not yet cleared by it
+  std::size_t waiting_events = 0;   ///< to be reported after that
   std::uint32_t doorbells = 0;      ///< DBSTAT
   std::uint32_t event_mask = 0;     ///< INTMASK
   std::uint32_t doorbell_mask = 0;  ///< DBMASK
@@ -100,7 +100,7 @@ class AmdNtb final : public pci::Function {
 
   RegisterFile registers_;
   bool connected_ = false;
-  bool link_seen_ = false;                          ///< what this side's driver was last told
+  bool link_seen_ = false;                          ///< what this side's driver last heard
   std::chrono::steady_clock::time_point heard_at_;  ///< when it had last dealt with the loss of its link
 
   WriteGate incoming_;  ///< writes that come out on this side

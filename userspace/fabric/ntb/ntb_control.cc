@@ -55,8 +55,8 @@ json link_json(const ControlledLink& link) {
 /// "5" is milliseconds, as in `flap MS`; "5ms", "2s" are what they say.
 Result<std::chrono::nanoseconds> parse_pause(std::string_view word) {
   constexpr std::uint64_t kDayInMs = 86'400'000;
-  if (const auto number = control::parse_number(word, kDayInMs)) return std::chrono::milliseconds(*number);
-  return control::parse_duration(word);
+  if (const auto number = control::number_of(word, kDayInMs)) return std::chrono::milliseconds(*number);
+  return control::duration_of(word);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-// The register rules of shared/fabric-notes.md, one test each: what the stock ntb_hw_amd relies on.
+// The register rules of docs/fabric.md, one test each: what the stock ntb_hw_amd relies on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <thread>
 
+#include "base/eventually.h"
 #include "fabric/ntb/ntb_test_support.h"
 
 namespace smartio::ntb {
@@ -40,9 +41,7 @@ class Registers : public ::testing::Test {
   }
   /// What the cable does by itself has a while to happen.
   bool comes_up() {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!cable.is_up() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    return cable.is_up();
+    return eventually([&] { return cable.is_up(); });
   }
   void shake_off(Driver& driver) {
     while (const auto event = driver.read(reg::INTSTAT)) driver.write(reg::INTSTAT, event);
@@ -140,7 +139,7 @@ TEST_F(Registers, ScratchpadsOfThePeerNeedTheCable) {
   EXPECT_EQ(a.read(reg::SPAD + 0x20), 0xffffffffU);
   EXPECT_EQ(b.read(reg::SPAD), 0xffffffffU);
   EXPECT_EQ(b.read(reg::SPAD + 0x20), 2U);
-  EXPECT_EQ(a.write(reg::SPAD + 0x20, 3).delivery, pci::Delivery::nowhere);
+  EXPECT_EQ(a.write(reg::SPAD + 0x20, 3).delivery, pci::Delivery::unclaimed);
   EXPECT_EQ(b.read(reg::SPAD + 0x20), 2U) << "a write to the peer's is dropped";
   EXPECT_EQ(cable.ledger().snapshot().dropped[0], 1U);
 }
@@ -221,7 +220,7 @@ TEST_F(Registers, DoorbellIsLostWithTheCableOut) {
   b.write(reg::DBMASK, 0, 2);
   cable.down();
   host_b.take();
-  EXPECT_EQ(a.write(reg::DBREQ, 1, 2).delivery, pci::Delivery::nowhere);
+  EXPECT_EQ(a.write(reg::DBREQ, 1, 2).delivery, pci::Delivery::unclaimed);
   cable.up();
   EXPECT_EQ(b.read(reg::DBSTAT), 0U);
   EXPECT_THAT(host_b.take(), IsEmpty());
@@ -455,7 +454,7 @@ TEST_F(Registers, PeerRegisterAccessesStandInTheLedger) {
   a.read(reg::DBMASK);
   a.write(reg::DBMASK, 0);
   auto seen = cable.ledger().snapshot();
-  const auto control = std::to_underlying(pci::Traffic::control);
+  const auto control = std::to_underlying(pci::AccessKind::control);
   EXPECT_EQ(seen.posted[0][control].transactions + seen.non_posted[0][control].transactions, 0U)
       << "its own registers cross nothing";
   a.peer_sideinfo();

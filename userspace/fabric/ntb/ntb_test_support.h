@@ -24,11 +24,12 @@ class FakeHost : public pci::Port {
     const std::scoped_lock lock(mutex_);
     last = transaction;
     if (address.value >= 0xfee00000 && address.value < 0xfef00000)
-      return {pci::Delivery::qemu, pci::Traffic::interrupt};
+      return {pci::Delivery::qemu, pci::AccessKind::interrupt};
     if (!inside(address, data.size())) return {};
     std::memcpy(memory.data() + address.value, data.data(), data.size());
-    return {pci::Delivery::memory,
-            transaction.kind == pci::Traffic::message && tagged(address) ? pci::Traffic::command : transaction.kind};
+    return {pci::Delivery::memory, transaction.kind == pci::AccessKind::message && tagged(address)
+                                       ? pci::AccessKind::command
+                                       : transaction.kind};
   }
   void write_many(std::span<const pci::BusStore> stores, pci::Transaction transaction,
                   std::span<pci::Outcome> outcomes) override {
@@ -53,7 +54,7 @@ class FakeHost : public pci::Port {
     const std::scoped_lock lock(mutex_);
     vectors.push_back(vector);
   }
-  std::uint64_t tag(pci::BusAddress, std::uint64_t, pci::Traffic) override { return 0; }
+  std::uint64_t tag(pci::BusAddress, std::uint64_t, pci::AccessKind) override { return 0; }
   void untag(std::uint64_t) override {}
   [[nodiscard]] bool bus_master() const override { return true; }
 

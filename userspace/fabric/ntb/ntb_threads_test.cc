@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/eventually.h"
 #include "fabric/ntb/ntb_test_support.h"
 
 namespace smartio::ntb {
@@ -33,22 +34,13 @@ class Sink : public pci::Port {
     return {pci::Delivery::memory, transaction.kind};
   }
   void interrupt(unsigned) override { interrupts++; }
-  std::uint64_t tag(pci::BusAddress, std::uint64_t, pci::Traffic) override { return 0; }
+  std::uint64_t tag(pci::BusAddress, std::uint64_t, pci::AccessKind) override { return 0; }
   void untag(std::uint64_t) override {}
   [[nodiscard]] bool bus_master() const override { return true; }
 
   std::atomic<std::uint64_t> arrived{0}, landed{0}, interrupts{0};
   std::atomic<bool> pause{false};
 };
-
-bool eventually(const auto& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 class Threads : public ::testing::Test {
  protected:
@@ -93,8 +85,8 @@ TEST_F(Threads, EverythingAtOnce) {
       threads.emplace_back([&] {  // a drive of the same host
         std::vector<std::byte> buffer(4096);
         for (unsigned i = 0; i < kTurns; i++) {
-          function.bar_write(2, 0, page, {.kind = pci::Traffic::data});
-          function.bar_read(2, 0, buffer, {.kind = pci::Traffic::data, .may_wait = true});
+          function.bar_write(2, 0, page, {.kind = pci::AccessKind::data});
+          function.bar_read(2, 0, buffer, {.kind = pci::AccessKind::data, .may_wait = true});
         }
         done++;
       });
@@ -115,14 +107,13 @@ TEST_F(Threads, EverythingAtOnce) {
   }
   EXPECT_EQ(done, 5U);
   // It comes back when both drivers have heard that it was gone.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!cable.is_up() && std::chrono::steady_clock::now() < deadline) {
+  EXPECT_TRUE(eventually([&] {
     for (const auto side : {Side::primary, Side::secondary}) {
       Driver driver(cable.function(side));
       driver.write(reg::INTSTAT, driver.read(reg::INTSTAT));
     }
-  }
-  EXPECT_TRUE(cable.is_up());
+    return cable.is_up();
+  }));
 }
 
 /// What each of these orders promises: when it returns, nothing that went through the window is still on its way.

@@ -10,8 +10,8 @@
 namespace smartio::ntb {
 namespace {
 
+using pci::AccessKind;
 using pci::Delivery;
-using pci::Traffic;
 using pci::Transaction;
 using test::Driver;
 using test::FakeHost;
@@ -24,10 +24,10 @@ class Windows : public ::testing::Test {
     fa.connected();
     fb.connected();
   }
-  ledger::Cell posted(Traffic kind, unsigned direction = 0) {
+  ledger::Cell posted(AccessKind kind, unsigned direction = 0) {
     return cable.ledger().snapshot().posted[direction][std::to_underlying(kind)];
   }
-  ledger::Cell non_posted(Traffic kind, unsigned direction = 0) {
+  ledger::Cell non_posted(AccessKind kind, unsigned direction = 0) {
     return cable.ledger().snapshot().non_posted[direction][std::to_underlying(kind)];
   }
   std::uint64_t dropped(unsigned direction = 0) { return cable.ledger().snapshot().dropped[direction]; }
@@ -59,7 +59,7 @@ TEST_F(Windows, ComeOutAtTheReceiversTranslation) {
 
 TEST_F(Windows, BothDirectionsAreTheirOwn) {
   a.open(0, 0x4000, 0x1000);
-  EXPECT_EQ(a.write(0, 1, 8, 2).delivery, Delivery::nowhere) << "the secondary has opened nothing";
+  EXPECT_EQ(a.write(0, 1, 8, 2).delivery, Delivery::unclaimed) << "the secondary has opened nothing";
   EXPECT_EQ(b.write(0, 2, 8, 2).delivery, Delivery::memory);
   EXPECT_EQ(host_a.load(0x4000), 2U);
 }
@@ -90,12 +90,12 @@ TEST_F(Windows, TranslationWrittenInWords) {
 }
 
 TEST_F(Windows, LimitIsASizeAndZeroIsShut) {
-  EXPECT_EQ(a.write(0, 1, 1, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(a.write(0, 1, 1, 2).delivery, Delivery::unclaimed);
   EXPECT_EQ(a.read(0, 8, 2), ~0ULL);
   b.open(0, 0x1000, 0x100);
   EXPECT_EQ(a.write(0xf8, 1, 8, 2).delivery, Delivery::memory);
-  EXPECT_EQ(a.write(0xfc, 1, 8, 2).delivery, Delivery::nowhere) << "one half inside is outside";
-  EXPECT_EQ(a.write(0x100, 1, 1, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(a.write(0xfc, 1, 8, 2).delivery, Delivery::unclaimed) << "one half inside is outside";
+  EXPECT_EQ(a.write(0x100, 1, 1, 2).delivery, Delivery::unclaimed);
   EXPECT_EQ(a.read(0xfc, 8, 2), ~0ULL);
   EXPECT_EQ(a.read(0xf8, 8, 2), 1U);
   EXPECT_EQ(dropped(), 5U);
@@ -103,17 +103,17 @@ TEST_F(Windows, LimitIsASizeAndZeroIsShut) {
 
 TEST_F(Windows, AddressThatWrapsAroundIsDropped) {
   b.open(0, ~0ULL - 0xfff, 0x10000);
-  EXPECT_EQ(a.write(0x1000, 1, 8, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(a.write(0x1000, 1, 8, 2).delivery, Delivery::unclaimed);
   b.open(0, ~0ULL - 3, 0x10000);
-  EXPECT_EQ(a.write(0, 1, 8, 2).delivery, Delivery::nowhere);
-  EXPECT_EQ(a.write(~0ULL - 7, 1, 8, 2).delivery, Delivery::nowhere) << "an offset that no BAR has";
+  EXPECT_EQ(a.write(0, 1, 8, 2).delivery, Delivery::unclaimed);
+  EXPECT_EQ(a.write(~0ULL - 7, 1, 8, 2).delivery, Delivery::unclaimed) << "an offset that no BAR has";
   EXPECT_EQ(host_b.load(0), 0U);
 }
 
 TEST_F(Windows, CableOutDropsWritesAndReadsAllOnes) {
   b.open(0, 0, 0x1000);
   cable.down();
-  EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::unclaimed);
   EXPECT_EQ(a.read(0, 8, 2), ~0ULL);
   fa.bar_write_many(2, row(0, 10), {});
   EXPECT_EQ(host_b.load(0), 0U);
@@ -121,7 +121,7 @@ TEST_F(Windows, CableOutDropsWritesAndReadsAllOnes) {
   cable.up();
   EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::memory) << "translations outlive a flap";
   cable.silent();
-  EXPECT_EQ(a.write(0, 6, 8, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(a.write(0, 6, 8, 2).delivery, Delivery::unclaimed);
   EXPECT_EQ(a.read(0, 8, 2), ~0ULL);
   EXPECT_EQ(host_b.load(0), 5U);
 }
@@ -132,7 +132,7 @@ TEST_F(Windows, ReceiverCanShutItsWindowWithTheCableOut) {
   b.open(0, 0, 0);
   EXPECT_EQ(b.read(reg::PEER_VIEW + reg::BAR23LMT, 8), 0U);
   cable.up();
-  EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::unclaimed);
 }
 
 TEST_F(Windows, SenderCannotReopenItWithTheCableOut) {
@@ -140,7 +140,7 @@ TEST_F(Windows, SenderCannotReopenItWithTheCableOut) {
   a.write(reg::BAR23LMT, 0x1000, 8);
   EXPECT_EQ(a.read(reg::BAR23LMT, 8), ~0ULL);
   cable.up();
-  EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::unclaimed);
 }
 
 TEST_F(Windows, ReceiversResetAndDisconnectShutThem) {
@@ -148,17 +148,17 @@ TEST_F(Windows, ReceiversResetAndDisconnectShutThem) {
     b.open(0, 0, 0x1000);
     a.open(0, 0, 0x1000);
     fb.reset(cause);
-    EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::nowhere);
+    EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::unclaimed);
     EXPECT_EQ(b.write(0, 5, 8, 2).delivery, Delivery::memory) << "the other direction is the other's";
   }
   b.open(0, 0, 0x1000);
   fb.disconnected();
-  EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::nowhere) << "already before the reset that follows";
+  EXPECT_EQ(a.write(0, 5, 8, 2).delivery, Delivery::unclaimed) << "already before the reset that follows";
 }
 
 TEST_F(Windows, BarsThatAreNotThere) {
   for (const unsigned bar : {1U, 3U, 5U, 6U}) {
-    EXPECT_EQ(a.write(0, 5, 8, bar).delivery, Delivery::nowhere);
+    EXPECT_EQ(a.write(0, 5, 8, bar).delivery, Delivery::unclaimed);
     EXPECT_EQ(a.read(0, 8, bar), ~0ULL);
     fa.bar_write_many(bar, row(0, 2), {});
   }
@@ -171,7 +171,7 @@ TEST_F(Windows, NothingIsBoundOnTheOtherSide) {
   Driver secondary(lonely.function(Side::secondary));
   Driver primary(lonely.function(Side::primary));
   secondary.open(0, 0, 4096);
-  EXPECT_EQ(primary.write(0, 1, 8, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(primary.write(0, 1, 8, 2).delivery, Delivery::unclaimed);
   EXPECT_EQ(primary.read(0, 8, 2), ~0ULL);
   lonely.function(Side::primary).bar_write_many(2, row(0, 3), {});
   primary.write(reg::DBREQ, 1);
@@ -183,16 +183,16 @@ TEST_F(Windows, PassesHopsAndLeaveToWaitOn) {
   EXPECT_FALSE(host_b.last.may_wait) << "a guest's read never waits for another guest's QEMU";
   EXPECT_EQ(host_b.last.hops, 1);
   std::array<std::byte, 64> page{};
-  fa.bar_read(2, 0, page, {.kind = Traffic::data, .hops = 2, .may_wait = true});
+  fa.bar_read(2, 0, page, {.kind = AccessKind::data, .hops = 2, .may_wait = true});
   EXPECT_TRUE(host_b.last.may_wait);
   EXPECT_EQ(host_b.last.hops, 3);
-  EXPECT_EQ(host_b.last.kind, Traffic::data);
+  EXPECT_EQ(host_b.last.kind, AccessKind::data);
 }
 
 TEST_F(Windows, ManyHopsEnd) {
   b.open(0, 0, 0x1000);
   std::array<std::byte, 16> data{};
-  EXPECT_EQ(fa.bar_write(2, 0, data, {.hops = pci::kMaxHops}).delivery, Delivery::nowhere);
+  EXPECT_EQ(fa.bar_write(2, 0, data, {.hops = pci::kMaxHops}).delivery, Delivery::unclaimed);
   fa.bar_read(2, 0, data, {.hops = pci::kMaxHops});
   EXPECT_EQ(data[15], std::byte{0xff});
   EXPECT_EQ(dropped(), 2U);
@@ -212,7 +212,7 @@ TEST_F(Windows, WindowsThatLeadIntoEachOtherEnd) {
   };
   host_a.on_write = loop(fa);
   host_b.on_write = loop(fb);
-  EXPECT_EQ(a.write(0, 1, 8, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(a.write(0, 1, 8, 2).delivery, Delivery::unclaimed);
   EXPECT_EQ(turns, unsigned{pci::kMaxHops});
 }
 
@@ -223,9 +223,9 @@ TEST_F(Windows, StoreThatShutsItsOwnWindowDoesNotHang) {
                         Transaction transaction) -> std::optional<pci::Outcome> {
     return fb.bar_write(0, address.value - 0x100000, data, transaction);
   };
-  EXPECT_EQ(a.write(reg::PEER_VIEW + reg::BAR23LMT, 0, 8, 2).kind, Traffic::control);
+  EXPECT_EQ(a.write(reg::PEER_VIEW + reg::BAR23LMT, 0, 8, 2).kind, AccessKind::control);
   EXPECT_EQ(fb.status().limit[0], 0U);
-  EXPECT_EQ(a.write(0, 0, 8, 2).delivery, Delivery::nowhere);
+  EXPECT_EQ(a.write(0, 0, 8, 2).delivery, Delivery::unclaimed);
 }
 
 // ---- many stores --------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ TEST_F(Windows, ManyStoresSkipThoseBeyondTheLimit) {
   EXPECT_EQ(host_b.load(0x1038), 5U);
   EXPECT_EQ(host_b.load(0x1040), 0U);
   EXPECT_EQ(dropped(), 2U);
-  EXPECT_EQ(posted(Traffic::message).bytes, 14U);
+  EXPECT_EQ(posted(AccessKind::message).bytes, 14U);
 }
 
 TEST_F(Windows, ManyStoresToRegisters) {
@@ -267,19 +267,19 @@ TEST_F(Windows, ManyStoresToRegisters) {
 TEST_F(Windows, AscendingStoresOfALineCombine) {
   b.open(0, 0, 0x8000);
   fa.bar_write_many(2, row(0, 8), {});
-  EXPECT_EQ(posted(Traffic::message).transactions, 1U);
-  EXPECT_EQ(posted(Traffic::message).bytes, 64U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 1U);
+  EXPECT_EQ(posted(AccessKind::message).bytes, 64U);
   fa.bar_write_many(2, row(64, 16), {});
-  EXPECT_EQ(posted(Traffic::message).transactions, 3U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 3U);
 }
 
 TEST_F(Windows, CombiningDoesNotDependOnHowMessagesAreCut) {
   b.open(0, 0, 0x8000);
   for (const auto& store : row(0, 8)) fa.bar_write_many(2, std::span(&store, 1), {});
-  EXPECT_EQ(posted(Traffic::message).transactions, 1U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 1U);
   a.write(64, 1, 8, 2);
   a.write(72, 1, 8, 2);
-  EXPECT_EQ(posted(Traffic::message).transactions, 2U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 2U);
 }
 
 TEST_F(Windows, WhatDoesNotCombine) {
@@ -290,15 +290,15 @@ TEST_F(Windows, WhatDoesNotCombine) {
   a.write(4, 1, 4, 2);  // backwards
   a.write(8, 1, 4, 4);  // the other window
   a.write(12, 1, 4, 2);
-  EXPECT_EQ(posted(Traffic::message).transactions, 5U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 5U);
   a.write(reg::CNTL, 0);  // a store to an uncached register empties the buffer
   a.write(16, 1, 4, 2);
-  EXPECT_EQ(posted(Traffic::message).transactions, 6U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 6U);
   a.read(0, 4, 2);  // and so does a load
   a.write(20, 1, 4, 2);
-  EXPECT_EQ(posted(Traffic::message).transactions, 7U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 7U);
   a.write(60, 1, 8, 2);  // across two lines
-  EXPECT_EQ(posted(Traffic::message).transactions, 9U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 9U);
 }
 
 TEST_F(Windows, OutcomesKindIsTheColumn) {
@@ -306,42 +306,42 @@ TEST_F(Windows, OutcomesKindIsTheColumn) {
   host_b.queue_begin = 0x1000;
   host_b.queue_end = 0x2000;
   fa.bar_write_many(2, row(0x0fc0, 16), {});  // 64 bytes of message, then an SQ entry
-  EXPECT_EQ(posted(Traffic::message).transactions, 1U);
-  EXPECT_EQ(posted(Traffic::command).transactions, 1U);
-  EXPECT_EQ(posted(Traffic::command).bytes, 64U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 1U);
+  EXPECT_EQ(posted(AccessKind::command).transactions, 1U);
+  EXPECT_EQ(posted(AccessKind::command).bytes, 64U);
   b.open(1, 0xfee00000, 0x1000);
   EXPECT_EQ(a.write(0, 0x41, 4, 4).delivery, Delivery::qemu);
-  EXPECT_EQ(posted(Traffic::interrupt).transactions, 1U);
+  EXPECT_EQ(posted(AccessKind::interrupt).transactions, 1U);
 }
 
 TEST_F(Windows, DevicesWritesSplitAtMaxPayload) {
   b.open(0, 0, 0x8000);
   const std::vector<std::byte> page(4096, std::byte{0x5a});
-  fa.bar_write(2, 0x1000, page, {.kind = Traffic::data});
-  EXPECT_EQ(posted(Traffic::data).transactions, 16U);
-  fa.bar_write(2, 0x1004, page, {.kind = Traffic::data});
-  EXPECT_EQ(posted(Traffic::data).transactions, 33U);
-  EXPECT_EQ(posted(Traffic::data).bytes, 8192U);
+  fa.bar_write(2, 0x1000, page, {.kind = AccessKind::data});
+  EXPECT_EQ(posted(AccessKind::data).transactions, 16U);
+  fa.bar_write(2, 0x1004, page, {.kind = AccessKind::data});
+  EXPECT_EQ(posted(AccessKind::data).transactions, 33U);
+  EXPECT_EQ(posted(AccessKind::data).bytes, 8192U);
   const std::array<std::byte, 16> cqe{};
-  fa.bar_write(2, 0, cqe, {.kind = Traffic::completion});
-  fa.bar_write(2, 16, cqe, {.kind = Traffic::completion});
-  EXPECT_EQ(posted(Traffic::completion).transactions, 2U) << "a device's completions do not combine";
+  fa.bar_write(2, 0, cqe, {.kind = AccessKind::completion});
+  fa.bar_write(2, 16, cqe, {.kind = AccessKind::completion});
+  EXPECT_EQ(posted(AccessKind::completion).transactions, 2U) << "a device's completions do not combine";
   const std::array<std::byte, 4> msi{};
-  fa.bar_write(2, 0, msi, {.kind = Traffic::interrupt});
-  fa.bar_write(2, 4, msi, {.kind = Traffic::interrupt});
-  EXPECT_EQ(posted(Traffic::interrupt).transactions, 2U);
+  fa.bar_write(2, 0, msi, {.kind = AccessKind::interrupt});
+  fa.bar_write(2, 4, msi, {.kind = AccessKind::interrupt});
+  EXPECT_EQ(posted(AccessKind::interrupt).transactions, 2U);
 }
 
 TEST_F(Windows, ReadsSplitAtMaxReadRequest) {
   b.open(0, 0, 0x8000);
   std::vector<std::byte> page(4096);
-  fa.bar_read(2, 0x1000, page, {.kind = Traffic::data, .may_wait = true});
-  EXPECT_EQ(non_posted(Traffic::data).transactions, 8U);
-  EXPECT_EQ(non_posted(Traffic::data).bytes, 4096U);
+  fa.bar_read(2, 0x1000, page, {.kind = AccessKind::data, .may_wait = true});
+  EXPECT_EQ(non_posted(AccessKind::data).transactions, 8U);
+  EXPECT_EQ(non_posted(AccessKind::data).bytes, 4096U);
   a.read(0, 8, 2);
   a.read(8, 8, 2);
-  EXPECT_EQ(non_posted(Traffic::message).transactions, 2U) << "every load is one";
-  EXPECT_EQ(posted(Traffic::data).transactions, 0U);
+  EXPECT_EQ(non_posted(AccessKind::message).transactions, 2U) << "every load is one";
+  EXPECT_EQ(posted(AccessKind::data).transactions, 0U);
 }
 
 TEST_F(Windows, DirectionIsTheRequesters) {
@@ -349,36 +349,37 @@ TEST_F(Windows, DirectionIsTheRequesters) {
   b.write(0, 1, 8, 2);
   b.read(0, 8, 2);
   b.write(0x9000, 1, 8, 2);
-  EXPECT_EQ(posted(Traffic::message, 1).transactions, 1U);
-  EXPECT_EQ(non_posted(Traffic::message, 1).transactions, 1U);
+  EXPECT_EQ(posted(AccessKind::message, 1).transactions, 1U);
+  EXPECT_EQ(non_posted(AccessKind::message, 1).transactions, 1U);
   EXPECT_EQ(dropped(1), 1U);
-  EXPECT_EQ(posted(Traffic::message, 0).transactions + non_posted(Traffic::message, 0).transactions + dropped(0), 0U);
+  EXPECT_EQ(posted(AccessKind::message, 0).transactions + non_posted(AccessKind::message, 0).transactions + dropped(0),
+            0U);
 }
 
 TEST_F(Windows, RefusedBehindTheLinkIsDropped) {
   b.open(0, 0, 1 << 20);
-  EXPECT_EQ(a.write(1 << 17, 1, 8, 2).delivery, Delivery::nowhere) << "beyond the host's memory";
+  EXPECT_EQ(a.write(1 << 17, 1, 8, 2).delivery, Delivery::unclaimed) << "beyond the host's memory";
   EXPECT_EQ(a.read(1 << 17, 8, 2), ~0ULL);
   fa.bar_write_many(2, row(1 << 17, 3), {});
   EXPECT_EQ(dropped(), 5U);
-  EXPECT_EQ(posted(Traffic::message).transactions, 0U);
+  EXPECT_EQ(posted(AccessKind::message).transactions, 0U);
 }
 
 TEST_F(Windows, ADeviceLearnsThatItsReadWasRefused) {
   std::vector<std::byte> page(4096);
-  const Transaction device{.kind = Traffic::data, .may_wait = true};
-  EXPECT_EQ(fa.bar_read(2, 0x1000, page, device).delivery, Delivery::nowhere) << "shut";
+  const Transaction device{.kind = AccessKind::data, .may_wait = true};
+  EXPECT_EQ(fa.bar_read(2, 0x1000, page, device).delivery, Delivery::unclaimed) << "shut";
   b.open(0, 0, 1 << 20);
   EXPECT_EQ(fa.bar_read(2, 0x1000, page, device).delivery, Delivery::memory);
-  EXPECT_EQ(fa.bar_read(2, 1 << 17, page, device).delivery, Delivery::nowhere) << "beyond the host's memory";
+  EXPECT_EQ(fa.bar_read(2, 1 << 17, page, device).delivery, Delivery::unclaimed) << "beyond the host's memory";
   cable.down();
-  EXPECT_EQ(fa.bar_read(2, 0x1000, page, device).delivery, Delivery::nowhere) << "no cable";
+  EXPECT_EQ(fa.bar_read(2, 0x1000, page, device).delivery, Delivery::unclaimed) << "no cable";
   EXPECT_EQ(fa.bar_read(0, 0, std::span(page).first(4), {}).delivery, Delivery::endpoint) << "its own register";
 }
 
 TEST_F(Windows, EmptyAccessesDoNothing) {
   b.open(0, 0, 0x1000);
-  EXPECT_EQ(fa.bar_write(2, 0, {}, {}).delivery, Delivery::nowhere);
+  EXPECT_EQ(fa.bar_write(2, 0, {}, {}).delivery, Delivery::unclaimed);
   fa.bar_read(2, 0, {}, {});
   fa.bar_write_many(2, {}, {});
   fa.bar_write(0, reg::SPAD, {}, {});

@@ -38,11 +38,11 @@ class StoreTally {
     buffer_.last_.store(last_, std::memory_order_relaxed);
     for (std::size_t kind = 0; kind < cells_.size(); kind++)
       if (cells_[kind].bytes != 0)
-        ledger_.posted(direction_, static_cast<pci::Traffic>(kind), cells_[kind].transactions, cells_[kind].bytes);
+        ledger_.posted(direction_, static_cast<pci::AccessKind>(kind), cells_[kind].transactions, cells_[kind].bytes);
     if (dropped_ != 0) ledger_.dropped(direction_, dropped_);
   }
 
-  void landed(std::uint64_t offset, std::uint32_t size, pci::Traffic kind) {
+  void landed(std::uint64_t offset, std::uint32_t size, pci::AccessKind kind) {
     auto& cell = cells_[static_cast<std::size_t>(kind)];
     cell.bytes += size;
     if (offset % kLine == 0 || last_ != key(offset, kind)) cell.transactions++;
@@ -56,7 +56,7 @@ class StoreTally {
 
  private:
   static constexpr std::uint64_t kLine = 64;
-  [[nodiscard]] std::uint64_t key(std::uint64_t end, pci::Traffic kind) const {
+  [[nodiscard]] std::uint64_t key(std::uint64_t end, pci::AccessKind kind) const {
     return end << 8 | std::uint64_t{window_} << 4 | static_cast<std::uint64_t>(kind);
   }
 
@@ -65,7 +65,7 @@ class StoreTally {
   ledger::LinkLedger& ledger_;
   const ledger::Direction direction_;
   std::uint64_t last_;
-  std::array<ledger::Cell, pci::kTrafficKinds> cells_{};
+  std::array<ledger::Cell, pci::kAccessKinds> cells_{};
   std::uint64_t dropped_ = 0;
 };
 

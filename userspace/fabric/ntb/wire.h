@@ -12,8 +12,8 @@ namespace smartio::ntb {
 
 enum class LinkState : std::uint8_t {
   up,
-  down,    ///< the cable is out: both drivers are told
-  silent,  ///< what is sent is lost and nobody is told: registers still read as if all were well
+  down,    ///< the cable is out: both drivers get an event
+  silent,  ///< what is sent is lost without an event: registers still read as if all were well
 };
 
 /// What the two sides of a bridge share.

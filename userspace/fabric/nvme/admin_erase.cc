@@ -5,7 +5,7 @@
 
 namespace smartio::nvme {
 
-Status format_nvm(Execution& x) {
+Status format_nvm(ActiveCommand& x) {
   const std::uint32_t dword = x.entry.cdw10;
   const std::uint32_t lba_format = dword & 0xFU;
   const std::uint32_t secure_erase = dword >> 9U & 7U;
@@ -33,7 +33,7 @@ Status format_nvm(Execution& x) {
   return status::kSuccess;
 }
 
-Status sanitize(Execution& x) {
+Status sanitize(ActiveCommand& x) {
   const std::uint32_t dword = x.entry.cdw10;
   const std::uint32_t action = dword & 7U;
   static constexpr std::uint32_t kExitFailureMode = 1;

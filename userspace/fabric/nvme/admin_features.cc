@@ -23,7 +23,7 @@ struct ThresholdChoice {
   bool under;
 };
 
-Status choose_threshold(Execution& x, bool may_be_all, ThresholdChoice& choice) {
+Status choose_threshold(ActiveCommand& x, bool may_be_all, ThresholdChoice& choice) {
   const std::uint32_t dword = x.entry.cdw11;
   choice = {
       .kelvin = static_cast<std::uint16_t>(dword), .sensor = dword >> 16U & 0xFU, .under = (dword >> 20U & 3U) == 1};
@@ -32,7 +32,7 @@ Status choose_threshold(Execution& x, bool may_be_all, ThresholdChoice& choice) 
   return status::kSuccess;
 }
 
-Status set_threshold(Execution& x, bool save) {
+Status set_threshold(ActiveCommand& x, bool save) {
   if (save) return x.refuse(status::kFeatureNotSaveable, at::kDword10);
   ThresholdChoice choice{};
   if (const Status chosen = choose_threshold(x, true, choice); !chosen.ok()) return chosen;
@@ -46,7 +46,7 @@ Status set_threshold(Execution& x, bool save) {
   return status::kSuccess;
 }
 
-Status get_threshold(Execution& x, FeatureSelect select) {
+Status get_threshold(ActiveCommand& x, FeatureSelect select) {
   if (select == FeatureSelect::capabilities) {
     x.command.set_result(kChangeable);
     return status::kSuccess;
@@ -60,7 +60,7 @@ Status get_threshold(Execution& x, FeatureSelect select) {
   return status::kSuccess;
 }
 
-Status set_timestamp(Execution& x, bool save) {
+Status set_timestamp(ActiveCommand& x, bool save) {
   if (save) return x.refuse(status::kFeatureNotSaveable, at::kDword10);
   std::uint64_t value = 0;
   if (const Status fetched = x.fetch(std::as_writable_bytes(std::span(&value, 1))); !fetched.ok()) return fetched;
@@ -68,7 +68,7 @@ Status set_timestamp(Execution& x, bool save) {
   return status::kSuccess;
 }
 
-Status get_timestamp(Execution& x, FeatureSelect select) {
+Status get_timestamp(ActiveCommand& x, FeatureSelect select) {
   if (select == FeatureSelect::capabilities) {
     x.command.set_result(kChangeable);
     return status::kSuccess;
@@ -79,7 +79,7 @@ Status get_timestamp(Execution& x, FeatureSelect select) {
 
 }  // namespace
 
-Status set_features(Execution& x) {
+Status set_features(ActiveCommand& x) {
   const auto id = static_cast<std::uint8_t>(x.entry.cdw10);
   const bool save = (x.entry.cdw10 & 1U << 31U) != 0;
   const bool known =
@@ -106,7 +106,7 @@ Status set_features(Execution& x) {
   return status::kSuccess;
 }
 
-Status get_features(Execution& x) {
+Status get_features(ActiveCommand& x) {
   const auto id = static_cast<std::uint8_t>(x.entry.cdw10);
   const std::uint32_t select_bits = x.entry.cdw10 >> 8U & 7U;
   if (select_bits > 3 || is_engine_feature(id)) return x.refuse(status::kInvalidField, at::kDword10);

@@ -5,7 +5,7 @@
 
 namespace smartio::nvme {
 
-Status firmware_download(Execution& x) {
+Status firmware_download(ActiveCommand& x) {
   const std::uint64_t bytes = (std::uint64_t{x.entry.cdw10} + 1) * 4;
   const std::uint64_t offset = std::uint64_t{x.entry.cdw11} * 4;
   if (bytes > x.drive.config.max_transfer() || bytes > Firmware::kMaxImage) {
@@ -17,7 +17,7 @@ Status firmware_download(Execution& x) {
   return taken.ok() ? taken : x.refuse(taken, at::kDword11);
 }
 
-Status firmware_commit(Execution& x) {
+Status firmware_commit(ActiveCommand& x) {
   // A boot partition update (bit 31) is refused with the actions that are for it.
   const Status committed = x.drive.firmware.commit(x.entry.cdw10 >> 3U & 7U, x.entry.cdw10 & 7U);
   return committed.ok() ? committed : x.refuse(committed, at::kDword10);

@@ -8,7 +8,7 @@
 
 namespace smartio::nvme {
 
-Status device_self_test(Execution& x) {
+Status device_self_test(ActiveCommand& x) {
   const std::uint32_t code = x.entry.cdw10 & 0xFU;
   static constexpr std::uint32_t kShort = 1;
   static constexpr std::uint32_t kExtended = 2;

@@ -9,8 +9,8 @@ namespace smartio::nvme {
 Cmb::Cmb(std::uint64_t bytes)
     : size_(bytes & ~std::uint64_t{0xFFF}),
       words_(size_ != 0 ? std::make_unique<std::atomic<std::uint64_t>[]>(size_ / 8) : nullptr),
-      kinds_(size_ != 0 ? std::make_unique<std::atomic<pci::Traffic>[]>(size_ / 4096) : nullptr) {
-  mark(0, size_, pci::Traffic::message);
+      kinds_(size_ != 0 ? std::make_unique<std::atomic<pci::AccessKind>[]>(size_ / 4096) : nullptr) {
+  mark(0, size_, pci::AccessKind::message);
 }
 
 void Cmb::read(std::uint64_t offset, std::span<std::byte> data) const {
@@ -53,10 +53,10 @@ void Cmb::write(std::uint64_t offset, std::span<const std::byte> data) {
 void Cmb::set_space(std::uint64_t cmbmsc) {
   const std::uint64_t base = cmbmsc & ~std::uint64_t{0xFFF};
   const bool on = size_ != 0 && (cmbmsc & 3) == 3 && base + size_ > base;  // CRE and CMSE
-  base_.store(on ? base : kNowhere, std::memory_order_relaxed);
+  base_.store(on ? base : kNoAddress, std::memory_order_relaxed);
 }
 
-void Cmb::mark(std::uint64_t offset, std::uint64_t length, pci::Traffic kind) {
+void Cmb::mark(std::uint64_t offset, std::uint64_t length, pci::AccessKind kind) {
   if (offset >= size_ || length == 0) return;
   const std::uint64_t last = std::min(length, size_ - offset) + offset - 1;
   for (std::uint64_t page = offset / 4096; page <= last / 4096; ++page) {
@@ -64,14 +64,14 @@ void Cmb::mark(std::uint64_t offset, std::uint64_t length, pci::Traffic kind) {
   }
 }
 
-pci::Traffic Cmb::kind(std::uint64_t offset) const {
-  return offset < size_ ? kinds_[offset / 4096].load(std::memory_order_relaxed) : pci::Traffic::message;
+pci::AccessKind Cmb::kind(std::uint64_t offset) const {
+  return offset < size_ ? kinds_[offset / 4096].load(std::memory_order_relaxed) : pci::AccessKind::message;
 }
 
 void Cmb::reset() {
-  base_.store(kNowhere, std::memory_order_relaxed);
+  base_.store(kNoAddress, std::memory_order_relaxed);
   for (std::uint64_t word = 0; word < size_ / 8; ++word) words_[word].store(0, std::memory_order_relaxed);
-  mark(0, size_, pci::Traffic::message);
+  mark(0, size_, pci::AccessKind::message);
 }
 
 }  // namespace smartio::nvme

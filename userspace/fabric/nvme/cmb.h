@@ -31,26 +31,26 @@ class Cmb {
   /// Offset into the buffer of [address, address + length), if all of it lies inside.
   [[nodiscard]] std::optional<std::uint64_t> find(pci::BusAddress address, std::uint64_t length) const {
     const std::uint64_t base = base_.load(std::memory_order_relaxed);
-    if (base == kNowhere || address.value < base) return std::nullopt;
+    if (base == kNoAddress || address.value < base) return std::nullopt;
     const std::uint64_t offset = address.value - base;
     if (offset >= size_ || length > size_ - offset) return std::nullopt;
     return offset;
   }
 
   /// What stores to a page of the buffer are: an SQ there makes them commands. Any thread.
-  void mark(std::uint64_t offset, std::uint64_t length, pci::Traffic kind);
-  [[nodiscard]] pci::Traffic kind(std::uint64_t offset) const;
+  void mark(std::uint64_t offset, std::uint64_t length, pci::AccessKind kind);
+  [[nodiscard]] pci::AccessKind kind(std::uint64_t offset) const;
 
   /// As after power-on: all zero, not addressable. Any thread.
   void reset();
 
  private:
-  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+  static constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 
   const std::uint64_t size_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
-  std::unique_ptr<std::atomic<pci::Traffic>[]> kinds_;  // one a 4 KiB page
-  std::atomic<std::uint64_t> base_{kNowhere};
+  std::unique_ptr<std::atomic<pci::AccessKind>[]> kinds_;  // one a 4 KiB page
+  std::atomic<std::uint64_t> base_{kNoAddress};
 };
 
 }  // namespace smartio::nvme

@@ -53,7 +53,7 @@ OpcodeTable make_io_table() {
   return table;
 }
 
-Status dispatch(Execution& x, const OpcodeTable& table) {
+Status dispatch(ActiveCommand& x, const OpcodeTable& table) {
   const Opcode& opcode = table[x.entry.opcode];
   return x.finish(opcode.handler == nullptr ? x.refuse(status::kInvalidOpcode, at::kOpcode) : opcode.handler(x));
 }
@@ -76,13 +76,13 @@ CommandSet::~CommandSet() = default;
 const DriveConfig& CommandSet::config() const { return state_->config; }
 
 Status CommandSet::execute_admin(CommandContext& command) {
-  Execution x(*state_, command);
+  ActiveCommand x(*state_, command);
   ++state_->counters.admin_commands;
   return dispatch(x, admin_opcodes());
 }
 
 Status CommandSet::execute_io(CommandContext& command) {
-  Execution x(*state_, command);
+  ActiveCommand x(*state_, command);
   return dispatch(x, io_opcodes());
 }
 

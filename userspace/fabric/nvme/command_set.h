@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/result.h"
+#include "base/result.h"
 #include "fabric/nvme/command.h"
 #include "fabric/nvme/drive_config.h"
 #include "fabric/nvme/spec.h"

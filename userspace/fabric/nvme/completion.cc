@@ -19,10 +19,10 @@ void Engine::complete(SubmissionQueue& sq, const SubmissionEntry& entry, Status 
       switch (verdict->action) {
         case FaultRule::Action::hold_completion:
           counters_.held.add();
-          return park(sq, Command{entry, std::nullopt}, completion, std::nullopt);
+          return hold(sq, Command{entry, std::nullopt}, completion, std::nullopt);
         case FaultRule::Action::delay_completion:
           counters_.delayed.add();
-          return park(sq, Command{entry, std::nullopt}, completion, verdict->delay);
+          return hold(sq, Command{entry, std::nullopt}, completion, verdict->delay);
         case FaultRule::Action::drop_completion:
           counters_.dropped.add();
           return;
@@ -51,7 +51,7 @@ void Engine::write_completion(CompletionQueue& cq, CompletionEntry completion) {
   completion.status = static_cast<std::uint16_t>((completion.status & ~1U) | (cq.phase ? 1U : 0U));
   const pci::BusAddress address = cq.base + std::uint64_t{cq.tail} * sizeof(CompletionEntry);
   // Two aligned stores of 8 bytes, the phase tag in the second.
-  dma_.write(address, std::as_bytes(std::span(&completion, 1)), pci::Traffic::completion);
+  dma_.write(address, std::as_bytes(std::span(&completion, 1)), pci::AccessKind::completion);
   counters_.completions.add();
   if (++cq.tail == cq.size) {
     cq.tail = 0;
@@ -72,51 +72,51 @@ void Engine::signal() {
   signals_.clear();
 }
 
-void Engine::park(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
+void Engine::hold(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
                   std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched) {
-  const Faults::ParkedId id = faults_.park(sq.id.value, command.entry, completion.has_value(), delay.has_value());
-  Parked parked{
+  const Faults::HeldId id = faults_.hold(sq.id.value, command.entry, completion.has_value(), delay.has_value());
+  Held held{
       .sq = sq.id, .command = command, .completion = completion, .due = std::nullopt, .fetched = std::move(fetched)};
   if (delay) {
-    parked.due = Clock::now() + *delay;
-    due_.emplace(*parked.due, id);
+    held.due = Clock::now() + *delay;
+    due_.emplace(*held.due, id);
   }
-  parked_.emplace(id, std::move(parked));
-  ++sq.parked;
+  held_.emplace(id, std::move(held));
+  ++sq.held;
 }
 
 // Takes it out of all books; its queue may fetch again.
-Engine::Parked Engine::unpark(ParkedMap::iterator it) {
-  faults_.unpark(it->first);
+Engine::Held Engine::drop_held(HeldMap::iterator it) {
+  faults_.drop_held(it->first);
   if (it->second.due) due_.erase({*it->second.due, it->first});
-  Parked parked = std::move(it->second);
-  parked_.erase(it);
-  if (SubmissionQueue* sq = find_sq(parked.sq.value)) {
-    --sq->parked;
+  Held held = std::move(it->second);
+  held_.erase(it);
+  if (SubmissionQueue* sq = find_sq(held.sq.value)) {
+    --sq->held;
     if (running_ && sq->available() != 0) activate(*sq);
   }
-  return parked;
+  return held;
 }
 
-void Engine::resume(Parked parked) {
-  SubmissionQueue* sq = find_sq(parked.sq.value);  // exists: what is parked goes with its queue
-  if (parked.completion) return post(*sq, *parked.completion);
-  execute(*sq, parked.command, parked.fetched);
+void Engine::resume(Held held) {
+  SubmissionQueue* sq = find_sq(held.sq.value);  // exists: what is held goes with its queue
+  if (held.completion) return post(*sq, *held.completion);
+  execute(*sq, held.command, held.fetched);
 }
 
 void Engine::resume_due() {
   if (faults_.any_released()) {
-    for (const Faults::ParkedId id : faults_.take_released()) {
-      const auto it = parked_.find(id);
-      if (it == parked_.end()) continue;
-      resume(unpark(it));
+    for (const Faults::HeldId id : faults_.take_released()) {
+      const auto it = held_.find(id);
+      if (it == held_.end()) continue;
+      resume(drop_held(it));
       if (stopped()) return;
     }
   }
   if (due_.empty()) return;
   const Clock::time_point now = Clock::now();
   while (!due_.empty() && due_.begin()->first <= now) {
-    resume(unpark(parked_.find(due_.begin()->second)));
+    resume(drop_held(held_.find(due_.begin()->second)));
     if (stopped()) return;
   }
 }

@@ -103,30 +103,30 @@ void Controller::work(const std::stop_token& stop) {
 pci::Outcome Controller::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data,
                                   pci::Transaction transaction) {
   if (bar == kCmbBar) {
-    const bool known = transaction.kind != pci::Traffic::message;
+    const bool known = transaction.kind != pci::AccessKind::message;
     cmb_.read(offset, data);
     return {pci::Delivery::endpoint, known ? transaction.kind : cmb_.kind(offset)};
   }
   std::ranges::fill(data, std::byte{0});
   if (bar == kRegisterBar && offset < reg::kDoorbells)  // doorbells read as 0
     registers_.read(offset, data.first(std::min<std::uint64_t>(data.size(), reg::kDoorbells - offset)));
-  return {pci::Delivery::endpoint, pci::Traffic::control};
+  return {pci::Delivery::endpoint, pci::AccessKind::control};
 }
 
 pci::Outcome Controller::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
                                    pci::Transaction transaction) {
   if (bar == kCmbBar) {
     cmb_.write(offset, data);
-    const bool known = transaction.kind != pci::Traffic::message;
+    const bool known = transaction.kind != pci::AccessKind::message;
     return {pci::Delivery::endpoint, known ? transaction.kind : cmb_.kind(offset)};
   }
-  if (bar != kRegisterBar) return {pci::Delivery::nowhere, transaction.kind};
+  if (bar != kRegisterBar) return {pci::Delivery::unclaimed, transaction.kind};
   if (offset >= reg::kDoorbells) {
     doorbell_write(offset - reg::kDoorbells, data);
-    return {pci::Delivery::endpoint, pci::Traffic::doorbell};
+    return {pci::Delivery::endpoint, pci::AccessKind::doorbell};
   }
   register_write(offset, data.first(std::min<std::uint64_t>(data.size(), reg::kDoorbells - offset)));
-  return {pci::Delivery::endpoint, pci::Traffic::control};
+  return {pci::Delivery::endpoint, pci::AccessKind::control};
 }
 
 // A doorbell takes whole, aligned dwords and ignores everything else (NVMe 1.4, 3.1).

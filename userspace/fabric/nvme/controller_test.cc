@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "base/eventually.h"
 #include "fabric/nvme/test_host.h"
 
 namespace smartio::nvme {
@@ -72,16 +73,16 @@ TEST_F(ControllerTest, ReadsWhatItWrote) {
   EXPECT_EQ(code(*done), 0);
   EXPECT_EQ(memory.at(TestHost::kData + 0x1FFF, 1)[0], std::byte{0xA5});
   EXPECT_EQ(memory.interrupts[1], 2U);
-  EXPECT_GE(memory.reads[static_cast<std::size_t>(pci::Traffic::command)], 2U);
+  EXPECT_GE(memory.reads[static_cast<std::size_t>(pci::AccessKind::command)], 2U);
 }
 
 TEST_F(ControllerTest, FetchesABurstAndInterruptsOnce) {
   host.enable();
   ASSERT_TRUE(host.create_pair(1));
-  const unsigned before = memory.reads[static_cast<std::size_t>(pci::Traffic::command)];
+  const unsigned before = memory.reads[static_cast<std::size_t>(pci::AccessKind::command)];
   for (int index = 0; index < 20; ++index) host.submit(1, host.io_entry(IoOpcode::read), index == 19);
   host.run();
-  EXPECT_EQ(memory.reads[static_cast<std::size_t>(pci::Traffic::command)] - before, 1U);
+  EXPECT_EQ(memory.reads[static_cast<std::size_t>(pci::AccessKind::command)] - before, 1U);
   EXPECT_EQ(memory.interrupts[1], 1U);
   for (int index = 0; index < 20; ++index) EXPECT_TRUE(host.poll(1)) << index;
   EXPECT_FALSE(host.poll(1));
@@ -335,7 +336,7 @@ TEST_F(ControllerTest, DoorbellsTakeWholeDwordsOnly) {
   EXPECT_FALSE(host.poll(1));
   const std::uint64_t both = 1;  // SQ 1 tail, CQ 1 head 0
   const pci::Outcome outcome = controller.bar_write(0, reg::kDoorbells + 8, std::as_bytes(std::span(&both, 1)), {});
-  EXPECT_EQ(outcome.kind, pci::Traffic::doorbell);
+  EXPECT_EQ(outcome.kind, pci::AccessKind::doorbell);
   host.run();
   EXPECT_TRUE(host.poll(1));
 }
@@ -497,24 +498,16 @@ TEST(ControllerThread, WorksOnAThreadOfItsOwn) {
   controller.bind(memory);
   TestHost host(controller, memory);
   controller.start();
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  const auto until = [&](auto condition) {
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::yield();
-    }
-    return true;
-  };
   std::optional<CompletionEntry> done;
   const auto completed = [&](unsigned queue) {
-    return until([&] {
+    return eventually([&] {
       done = host.poll(queue);
       return done.has_value();
     });
   };
   for (int round = 0; round < 20; ++round) {
     host.write_enable();
-    ASSERT_TRUE(until([&] { return host.csts() == csts::kReady; })) << round;
+    ASSERT_TRUE(eventually([&] { return host.csts() == csts::kReady; })) << round;
     host.io[1] = {TestHost::kQueues, TestHost::kQueues + 0x2000, 64, 64, 0, 0, true, 1};
     for (std::uint64_t at = 0; at < 64 * 16; at += 8) memory.word(host.io[1].cq + at).store(0);
     host.submit(0, host.create_cq_entry(1, 64, host.io[1].cq, 1));
@@ -532,7 +525,7 @@ TEST(ControllerThread, WorksOnAThreadOfItsOwn) {
     } else {
       controller.reset(pci::ResetCause::function);
     }
-    ASSERT_TRUE(until([&] { return host.csts() == 0; }));
+    ASSERT_TRUE(eventually([&] { return host.csts() == 0; }));
   }
   controller.stop();
 }
@@ -562,7 +555,7 @@ TEST_F(CmbTest, HoldsQueuesAndData) {
   SubmissionEntry entry = host.io_entry(IoOpcode::read, 0, 8, kBase + 0x4000);
   std::ranges::fill(commands.media, std::byte{0x5A});
   const pci::Outcome outcome = controller.bar_write(2, 0, std::as_bytes(std::span(&entry, 1)), {});
-  EXPECT_EQ(outcome.kind, pci::Traffic::command);
+  EXPECT_EQ(outcome.kind, pci::AccessKind::command);
   host.sq_doorbell(1, 1);
   host.run();
   CompletionEntry done{};
@@ -574,7 +567,7 @@ TEST_F(CmbTest, HoldsQueuesAndData) {
   EXPECT_EQ(data, std::byte{0x5A});
   EXPECT_EQ(memory.refused, 0U);
   host.disable();
-  EXPECT_EQ(controller.bar_write(2, 0, std::as_bytes(std::span(&entry, 1)), {}).kind, pci::Traffic::message);
+  EXPECT_EQ(controller.bar_write(2, 0, std::as_bytes(std::span(&entry, 1)), {}).kind, pci::AccessKind::message);
   EXPECT_EQ(host.read64(reg::kCmbmsc), kBase | 3) << "a controller reset keeps CMBMSC";
 }
 

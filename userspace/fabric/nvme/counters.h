@@ -29,13 +29,13 @@ struct EngineCounters {
   Counter fetches;      ///< DMA reads of submission queue entries
   Counter doorbells;    ///< doorbell values that the worker took up
   Counter invalid_doorbells;
-  Counter held;  ///< commands and completions that a fault rule parked
+  Counter held;  ///< commands and completions that a fault rule held
   Counter delayed;
   Counter failed;
   Counter dropped;  ///< completions that a fault rule swallowed
   Counter duplicated;
-  Counter aborted;    ///< parked commands ended by Abort or by deletion of their queue
-  Counter discarded;  ///< parked commands and completions that a reset threw away
+  Counter aborted;    ///< held commands ended by Abort or by deletion of their queue
+  Counter discarded;  ///< held commands and completions that a reset threw away
   Counter full;       ///< completions that had to wait for room in their queue
   Counter controller_resets;
   Counter fatal;  ///< times CSTS.CFS was set

@@ -95,7 +95,7 @@ Status DataMap::map_prp_list(const Dma& dma, std::uint64_t list, std::uint64_t l
     const std::uint64_t count = std::min(needed, room);
     const bool chained = needed > room;  // the page's last entry then leads to the next list
     list_.resize(count);
-    if (!dma.read({list}, std::as_writable_bytes(std::span(list_)), pci::Traffic::list)) {
+    if (!dma.read({list}, std::as_writable_bytes(std::span(list_)), pci::AccessKind::list)) {
       return status::kDataTransferError;
     }
     const std::uint64_t data_entries = chained ? count - 1 : count;
@@ -154,7 +154,7 @@ Status DataMap::map_sgl(const Dma& dma, const SglDescriptor& first, std::uint64_
     bool follow = false;
     while (left != 0) {
       segment_.resize(std::min<std::uint64_t>(left, kSegmentChunk));
-      if (!dma.read({address}, std::as_writable_bytes(std::span(segment_)), pci::Traffic::list)) {
+      if (!dma.read({address}, std::as_writable_bytes(std::span(segment_)), pci::AccessKind::list)) {
         return status::kDataTransferError;
       }
       address += segment_.size() * sizeof(SglDescriptor);
@@ -207,7 +207,7 @@ Status DataMap::read(const Dma& dma, std::uint64_t offset, std::span<std::byte> 
           std::ranges::fill(part, std::byte{0});
           return true;
         }
-        return dma.read(piece.address + skip, part, pci::Traffic::data);
+        return dma.read(piece.address + skip, part, pci::AccessKind::data);
       });
   return done ? status::kSuccess : status::kDataTransferError;
 }
@@ -215,7 +215,7 @@ Status DataMap::read(const Dma& dma, std::uint64_t offset, std::span<std::byte> 
 Status DataMap::write(const Dma& dma, std::uint64_t offset, std::span<const std::byte> from) {
   const bool done =
       walk(offset, from.size(), [&](const Piece& piece, std::uint64_t skip, std::uint64_t at, std::uint64_t bytes) {
-        if (!piece.bucket) dma.write(piece.address + skip, from.subspan(at, bytes), pci::Traffic::data);
+        if (!piece.bucket) dma.write(piece.address + skip, from.subspan(at, bytes), pci::AccessKind::data);
         return true;
       });
   return done ? status::kSuccess : status::kDataTransferError;

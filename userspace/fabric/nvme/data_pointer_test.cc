@@ -44,7 +44,7 @@ class DataMapTest : public ::testing::Test {
   Status map_sgl(const SglDescriptor& first, std::uint64_t length, bool to_host = true) {
     return map.map(dma, sgl(first), length, to_host, {.page_size = 4096, .sgl = true});
   }
-  unsigned list_reads() { return memory.reads[static_cast<std::size_t>(pci::Traffic::list)]; }
+  unsigned list_reads() { return memory.reads[static_cast<std::size_t>(pci::AccessKind::list)]; }
 
   HostMemory memory{4 << 20};
   Cmb cmb{0};

@@ -18,17 +18,17 @@ class Dma {
   [[nodiscard]] pci::Port& port() const { return *port_; }
 
   /// False when the bus refused the read: `into` is all ones then.
-  bool read(pci::BusAddress address, std::span<std::byte> into, pci::Traffic kind) const {
+  bool read(pci::BusAddress address, std::span<std::byte> into, pci::AccessKind kind) const {
     if (const auto offset = cmb_.find(address, into.size())) {
       cmb_.read(*offset, into);
       return true;
     }
     const pci::Transaction transaction{.kind = kind, .hops = 0, .may_wait = true};
-    return port_->read(address, into, transaction).delivery != pci::Delivery::nowhere;
+    return port_->read(address, into, transaction).delivery != pci::Delivery::unclaimed;
   }
 
   /// Posted: a refused write is not noticed.
-  void write(pci::BusAddress address, std::span<const std::byte> from, pci::Traffic kind) const {
+  void write(pci::BusAddress address, std::span<const std::byte> from, pci::AccessKind kind) const {
     if (const auto offset = cmb_.find(address, from.size())) {
       cmb_.write(*offset, from);
       return;

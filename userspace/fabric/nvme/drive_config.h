@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fabric/topology/topology.h"
+#include "topology/topology.h"
 
 namespace smartio::nvme {
 

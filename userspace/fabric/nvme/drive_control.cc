@@ -174,18 +174,18 @@ json rule_json(const Faults::Active& active) {
 json faults_json(Faults& faults) {
   auto rules = json::array();
   for (const auto& active : faults.rules()) rules.push_back(rule_json(active));
-  auto parked = json::array();
-  for (const auto& one : faults.parked())
-    parked.push_back({{"id", one.id},
-                      {"what", one.completion ? "completion" : "command"},
-                      {"timed", one.timed},
-                      {"released", one.released},
-                      {"queue", one.queue},
-                      {"cid", one.cid},
-                      {"opcode", one.opcode},
-                      {"nsid", one.nsid},
-                      {"lba", one.lba}});
-  return {{"rules", rules}, {"parked", parked}};
+  auto held = json::array();
+  for (const auto& one : faults.held())
+    held.push_back({{"id", one.id},
+                    {"what", one.completion ? "completion" : "command"},
+                    {"timed", one.timed},
+                    {"released", one.released},
+                    {"queue", one.queue},
+                    {"cid", one.cid},
+                    {"opcode", one.opcode},
+                    {"nsid", one.nsid},
+                    {"lba", one.lba}});
+  return {{"rules", rules}, {"held", held}};
 }
 
 /// "5ms" or "1ms..20ms".
@@ -193,11 +193,11 @@ Result<void> parse_range(std::string_view word, FaultRule& rule) {
   using std::chrono::duration_cast;
   using std::chrono::microseconds;
   const auto dots = word.find("..");
-  const auto min = control::parse_duration(word.substr(0, dots));
+  const auto min = control::duration_of(word.substr(0, dots));
   if (!min) return std::unexpected(min.error());
   rule.min = rule.max = duration_cast<microseconds>(*min);
   if (dots == std::string_view::npos) return {};
-  const auto max = control::parse_duration(word.substr(dots + 2));
+  const auto max = control::duration_of(word.substr(dots + 2));
   if (!max) return std::unexpected(max.error());
   if (*max < *min) return fail(fmt::format("'{}': the second time is to be the longer one", word));
   rule.max = duration_cast<microseconds>(*max);
@@ -212,7 +212,7 @@ Result<void> parse_options(Words words, FaultRule& rule) {
     if (equals == std::string_view::npos || (key != "queue" && key != "nsid" && key != "count"))
       return fail(fmt::format("'{}': expected queue=N, nsid=N or count=N", word));
     const std::uint64_t most = key == "queue" ? 0xFFFF : key == "nsid" ? 0xFFFFFFFF : UINT64_MAX;
-    const auto number = control::parse_number(word.substr(equals + 1), most);
+    const auto number = control::number_of(word.substr(equals + 1), most);
     if (!number) return std::unexpected(number.error());
     if (key == "queue")
       rule.filter.queue = static_cast<std::uint16_t>(*number);
@@ -245,7 +245,7 @@ Result<FaultRule> parse_rule(Words words) {
     if (timed) {
       if (auto range = parse_range(rest[0], rule); !range) return std::unexpected(range.error());
     } else {
-      const auto field = control::parse_number(rest[0], 0x7FFF);
+      const auto field = control::number_of(rest[0], 0x7FFF);
       if (!field) return std::unexpected(field.error());
       rule.status = Status::from_field(static_cast<std::uint16_t>(*field));
       if (rule.status.ok()) return fail("a command that fails with status 0 succeeds: give another status");
@@ -260,7 +260,7 @@ Result<FaultRule> parse_rule(Words words) {
 Result<MediaError> parse_media_error(Words words) {
   std::array<std::uint64_t, 3> numbers{};
   for (std::size_t at = 0; at < numbers.size(); ++at) {
-    const auto number = control::parse_number(words[4 + at], at == 0 ? 0xFFFFFFFE : UINT64_MAX);
+    const auto number = control::number_of(words[4 + at], at == 0 ? 0xFFFFFFFE : UINT64_MAX);
     if (!number) return std::unexpected(number.error());
     numbers[at] = *number;
   }
@@ -316,7 +316,7 @@ void add_fault_commands(Registry& registry) {
                    faults.clear();
                    return json();
                  }
-                 const auto id = control::parse_number(words[3]);
+                 const auto id = control::number_of(words[3]);
                  if (!id) return std::unexpected(id.error());
                  if (!faults.remove(*id))
                    return fail(fmt::format("no fault {} on this drive: see `drive … faults`", *id));
@@ -326,7 +326,7 @@ void add_fault_commands(Registry& registry) {
                [](const ControlledDrive& entry, Words words) -> Result<json> {
                  auto& faults = entry.drive->controller().faults();
                  if (words[3] == "all") return json{{"released", faults.release_all()}};
-                 const auto id = control::parse_number(words[3]);
+                 const auto id = control::number_of(words[3]);
                  if (!id) return std::unexpected(id.error());
                  if (!faults.release(*id))
                    return fail(fmt::format("nothing kept back has id {}: see `drive … faults`", *id));
@@ -350,23 +350,23 @@ void add_media_commands(Registry& registry) {
                });
   registry.add("drive NAME temperature KELVIN", "SMART's composite temperature; crossing a threshold raises an event",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
-                 return control::parse_number(words[3], 0xFFFF).transform([&](std::uint64_t kelvin) {
+                 return control::number_of(words[3], 0xFFFF).transform([&](std::uint64_t kelvin) {
                    entry.drive->commands().set_temperature(static_cast<std::uint16_t>(kelvin));
                    return json();
                  });
                });
   registry.add("drive NAME critical-warning BITS", "SMART's critical warning bits; new ones raise an event",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
-                 return control::parse_number(words[3], 0xFF).transform([&](std::uint64_t bits) {
+                 return control::number_of(words[3], 0xFF).transform([&](std::uint64_t bits) {
                    entry.drive->commands().set_critical_warning(static_cast<std::uint8_t>(bits));
                    return json();
                  });
                });
   registry.add("drive NAME namespace add SIZE BLOCK", "a new namespace, of 512- or 4096-byte blocks; gives its NSID",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
-                 const auto size = control::parse_size(words[4]);
+                 const auto size = control::size_of(words[4]);
                  if (!size) return std::unexpected(size.error());
-                 const auto block = control::parse_number(words[5], 4096);
+                 const auto block = control::number_of(words[5], 4096);
                  if (!block) return std::unexpected(block.error());
                  return entry.drive->commands()
                      .add_namespace({.size = *size, .block_size = static_cast<std::uint32_t>(*block)})
@@ -375,9 +375,9 @@ void add_media_commands(Registry& registry) {
   registry.add(
       "drive NAME namespace resize NSID SIZE", "another size for a namespace; the host is told by an event",
       [](const ControlledDrive& entry, Words words) -> Result<json> {
-        const auto nsid = control::parse_number(words[4], 0xFFFFFFFE);
+        const auto nsid = control::number_of(words[4], 0xFFFFFFFE);
         if (!nsid) return std::unexpected(nsid.error());
-        const auto size = control::parse_size(words[5]);
+        const auto size = control::size_of(words[5]);
         if (!size) return std::unexpected(size.error());
         return entry.drive->commands().resize_namespace(static_cast<std::uint32_t>(*nsid), *size).transform([] {
           return json();
@@ -385,7 +385,7 @@ void add_media_commands(Registry& registry) {
       });
   registry.add("drive NAME namespace remove NSID", "takes a namespace away; the host is told by an event",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
-                 const auto nsid = control::parse_number(words[4], 0xFFFFFFFE);
+                 const auto nsid = control::number_of(words[4], 0xFFFFFFFE);
                  if (!nsid) return std::unexpected(nsid.error());
                  return entry.drive->commands().remove_namespace(static_cast<std::uint32_t>(*nsid)).transform([] {
                    return json();

@@ -122,20 +122,20 @@ void DriveState::reset_controller() {
   events.clear();
 }
 
-Status Execution::still_valid() const {
+Status ActiveCommand::still_valid() const {
   if (drive.resets != resets_) return status::kAbortedPowerLoss;
   if (drive.namespace_changes != namespace_changes_) return status::kNamespaceNotReady;
   return status::kSuccess;
 }
 
-Status Execution::map(std::uint64_t length) {
+Status ActiveCommand::map(std::uint64_t length) {
   lock_.unlock();
   const Status mapped = command.map_data(length);
   lock_.lock();
   return mapped.ok() ? still_valid() : mapped;
 }
 
-Status Execution::fetch(std::span<std::byte> into) {
+Status ActiveCommand::fetch(std::span<std::byte> into) {
   lock_.unlock();
   Status fetched = command.map_data(into.size());
   if (fetched.ok() && !into.empty()) fetched = command.read_host(0, into);
@@ -143,7 +143,7 @@ Status Execution::fetch(std::span<std::byte> into) {
   return fetched.ok() ? still_valid() : fetched;
 }
 
-Status Execution::send(std::span<const std::byte> from) {
+Status ActiveCommand::send(std::span<const std::byte> from) {
   lock_.unlock();
   Status sent = command.map_data(from.size());
   if (sent.ok() && !from.empty()) sent = command.write_host(0, from);
@@ -151,7 +151,7 @@ Status Execution::send(std::span<const std::byte> from) {
   return sent;
 }
 
-Namespace* Execution::find_namespace() {
+Namespace* ActiveCommand::find_namespace() {
   if (entry.nsid == 0 || entry.nsid > kMaxNamespaces) {
     failure_ = refuse(status::kInvalidNamespaceOrFormat, at::kNsid);
     return nullptr;
@@ -161,14 +161,14 @@ Namespace* Execution::find_namespace() {
   return ns;
 }
 
-Status Execution::refuse(const MediaFault& fault) {
+Status ActiveCommand::refuse(const MediaFault& fault) {
   drive.health.count_media_error();
   ++drive.counters.media_errors;
   lba_ = fault.lba;
   return fault.status;
 }
 
-Status Execution::finish(Status result) {
+Status ActiveCommand::finish(Status result) {
   if (!result.ok()) {
     ++drive.counters.failed_commands;
     drive.errors.add({.error_count = 0,

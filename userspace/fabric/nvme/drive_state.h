@@ -58,7 +58,7 @@ struct DriveState {
 
   const DriveConfig config;
 
-  /// Guards everything below. Let go while a command waits for host memory (see Execution).
+  /// Guards everything below. Let go while a command waits for host memory (see ActiveCommand).
   mutable std::mutex mutex;
 
   /// Commands that let go of the mutex compare these: a power cut or reset ends them, a changed namespace makes them
@@ -111,9 +111,9 @@ struct DriveState {
 
 /// One command on its way. Holds the drive's mutex except inside map(), fetch() and finish(); the status of map() and
 /// fetch() must be looked at, as the drive may have been reset meanwhile.
-class Execution {
+class ActiveCommand {
  public:
-  Execution(DriveState& drive_state, CommandContext& context)
+  ActiveCommand(DriveState& drive_state, CommandContext& context)
       : drive(drive_state),
         command(context),
         entry(context.entry()),
@@ -146,7 +146,7 @@ class Execution {
   /// A media error: counts it.
   Status refuse(const MediaFault& fault);
 
-  /// Lets go of the mutex and takes it again, so that another Execution of the same thread can go on in between.
+  /// Lets go of the mutex and takes it again, so that another ActiveCommand of the same thread can go on in between.
   void suspend() { lock_.unlock(); }
   void resume() { lock_.lock(); }
   /// After the mutex was let go: whether the command may go on. Held by whoever asks.
@@ -167,7 +167,7 @@ class Execution {
 /// Lets go of `lock` and gives the collected events to the sinks.
 void unlock_and_notify(DriveState& drive, std::unique_lock<std::mutex>& lock);
 
-/// Byte offsets of command dwords in a submission entry, for Execution::refuse().
+/// Byte offsets of command dwords in a submission entry, for ActiveCommand::refuse().
 namespace at {
 inline constexpr unsigned kOpcode = 0;
 inline constexpr unsigned kNsid = 4;
@@ -178,7 +178,7 @@ inline constexpr unsigned kDword13 = 52;
 inline constexpr unsigned kDword14 = 56;
 }  // namespace at
 
-using Handler = Status (*)(Execution&);
+using Handler = Status (*)(ActiveCommand&);
 
 /// A row of an opcode table.
 struct Opcode {
@@ -190,25 +190,25 @@ const OpcodeTable& admin_opcodes();
 const OpcodeTable& io_opcodes();
 
 // Handlers, by file.
-Status identify(Execution& x);      // identify.cc
-Status get_log_page(Execution& x);  // log_pages.cc
-Status set_features(Execution& x);  // admin_features.cc
-Status get_features(Execution& x);
-Status format_nvm(Execution& x);  // admin_erase.cc
-Status sanitize(Execution& x);
-Status firmware_download(Execution& x);  // admin_firmware.cc
-Status firmware_commit(Execution& x);
-Status device_self_test(Execution& x);  // admin_self_test.cc
-Status io_read(Execution& x);           // io_transfer.cc
-Status io_write(Execution& x);
-Status io_compare(Execution& x);
-Status io_flush(Execution& x);
+Status identify(ActiveCommand& x);      // identify.cc
+Status get_log_page(ActiveCommand& x);  // log_pages.cc
+Status set_features(ActiveCommand& x);  // admin_features.cc
+Status get_features(ActiveCommand& x);
+Status format_nvm(ActiveCommand& x);  // admin_erase.cc
+Status sanitize(ActiveCommand& x);
+Status firmware_download(ActiveCommand& x);  // admin_firmware.cc
+Status firmware_commit(ActiveCommand& x);
+Status device_self_test(ActiveCommand& x);  // admin_self_test.cc
+Status io_read(ActiveCommand& x);           // io_transfer.cc
+Status io_write(ActiveCommand& x);
+Status io_compare(ActiveCommand& x);
+Status io_flush(ActiveCommand& x);
 /// Both commands of a fused pair, from start to finish.
 Status io_fused(CommandContext& compare, CommandContext& write, DriveState& drive, Status& compare_status);
-Status io_write_zeroes(Execution& x);  // io_ranges.cc
-Status io_write_uncorrectable(Execution& x);
-Status io_verify(Execution& x);
-Status io_dataset_management(Execution& x);
-Status io_copy(Execution& x);
+Status io_write_zeroes(ActiveCommand& x);  // io_ranges.cc
+Status io_write_uncorrectable(ActiveCommand& x);
+Status io_verify(ActiveCommand& x);
+Status io_dataset_management(ActiveCommand& x);
+Status io_copy(ActiveCommand& x);
 
 }  // namespace smartio::nvme

@@ -84,7 +84,7 @@ bool Engine::process_once() {
   });
   if (!running_ || paused_.load(std::memory_order_relaxed)) return requests_.load() != 0;
 
-  if (!parked_.empty()) resume_due();
+  if (!held_.empty()) resume_due();
   if (!event_requests_.empty()) deliver_events();
   serving_.swap(active_);
   for (SubmissionQueue*& sq : serving_) {
@@ -162,7 +162,7 @@ void Engine::disable() {
   registers_.controller_reset(true);
 }
 
-// Queues, what is parked, events and features: the state after a reset. Nothing of it reaches the host.
+// Queues, what is held, events and features: the state after a reset. Nothing of it reaches the host.
 void Engine::drop_everything() {
   running_ = false;
   enabled_ = false;
@@ -176,8 +176,8 @@ void Engine::drop_everything() {
   signals_.clear();
   event_requests_.clear();
   events_.clear();
-  counters_.discarded.add(parked_.size());
-  while (!parked_.empty()) unpark(parked_.begin());
+  counters_.discarded.add(held_.size());
+  while (!held_.empty()) drop_held(held_.begin());
   doorbells_.clear_all();
   paused_ = false;
   registers_.set_status(csts::kPaused, 0);
@@ -254,15 +254,15 @@ void Engine::serve(SubmissionQueue& sq) {
     cq.stalled = true;  // the head doorbell serves us again
     return;
   }
-  if (sq.parked >= sq.size) return;  // resume() serves us again
+  if (sq.held >= sq.size) return;  // resume() serves us again
   const std::uint32_t count =
-      std::min({sq.available(), sq.size - sq.head, kBurst, room, static_cast<std::uint32_t>(sq.size - sq.parked)});
+      std::min({sq.available(), sq.size - sq.head, kBurst, room, static_cast<std::uint32_t>(sq.size - sq.held)});
   if (count == 0) return;
   std::array<SubmissionEntry, kBurst> entries;
   const auto batch = std::span(entries).first(count);
   counters_.fetches.add();
   if (!dma_.read(sq.base + std::uint64_t{sq.head} * sizeof(SubmissionEntry), std::as_writable_bytes(batch),
-                 pci::Traffic::command)) {
+                 pci::AccessKind::command)) {
     if (!stopped()) set_fatal("the bus refused the fetch of a submission queue entry");
     return;
   }
@@ -322,13 +322,13 @@ void Engine::admit(SubmissionQueue& sq, const Command& command) {
       switch (verdict->action) {
         case FaultRule::Action::hold:
           counters_.held.add();
-          return park(sq, command, std::nullopt, std::nullopt);
+          return hold(sq, command, std::nullopt, std::nullopt);
         case FaultRule::Action::hold_commit:
           counters_.held.add();
           return hold_commit(sq, command);
         case FaultRule::Action::delay:
           counters_.delayed.add();
-          return park(sq, command, std::nullopt, verdict->delay);
+          return hold(sq, command, std::nullopt, verdict->delay);
         default:
           counters_.failed.add();
           return fail(sq, command, verdict->status, verdict->status);
@@ -358,7 +358,7 @@ void Engine::hold_commit(SubmissionQueue& sq, const Command& command) {
       return complete(sq, command.entry, fetched, 0);
     }
   }
-  park(sq, command, std::nullopt, std::nullopt, std::move(data));
+  hold(sq, command, std::nullopt, std::nullopt, std::move(data));
 }
 
 void Engine::execute(SubmissionQueue& sq, const Command& command, std::span<const std::byte> fetched) {

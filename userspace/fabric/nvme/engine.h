@@ -93,14 +93,14 @@ class Engine {
     std::optional<SubmissionEntry> compare;
   };
   /// What is to become of a command or completion that a fault keeps back.
-  struct Parked {
+  struct Held {
     QueueId sq;
     Command command;
     std::optional<CompletionEntry> completion;  ///< executed: only this is to be posted
     std::optional<Clock::time_point> due;
     std::vector<std::byte> fetched;  ///< a write's data, if it has left the host
   };
-  using ParkedMap = std::map<Faults::ParkedId, Parked>;
+  using HeldMap = std::map<Faults::HeldId, Held>;
 
   // Life of the controller (engine.cc).
   void handle_requests();
@@ -131,11 +131,11 @@ class Engine {
   void write_completion(CompletionQueue& cq, CompletionEntry completion);
   void signal();
 
-  // Parked commands (completion.cc).
-  void park(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
+  // Held commands (completion.cc).
+  void hold(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
             std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched = {});
-  Parked unpark(ParkedMap::iterator it);
-  void resume(Parked parked);
+  Held drop_held(HeldMap::iterator it);
+  void resume(Held held);
   void resume_due();
   void deliver_events();
 
@@ -182,8 +182,8 @@ class Engine {
   std::vector<SubmissionQueue*> serving_;  // being served
   std::vector<CompletionQueue*> signals_;
   std::vector<std::uint16_t> event_requests_;  // cids of outstanding Asynchronous Event Requests
-  ParkedMap parked_;
-  std::set<std::pair<Clock::time_point, Faults::ParkedId>> due_;
+  HeldMap held_;
+  std::set<std::pair<Clock::time_point, Faults::HeldId>> due_;
   EngineContext context_;
   EngineContext fused_context_;
   std::uint64_t moved_ = 0;

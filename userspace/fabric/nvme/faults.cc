@@ -65,18 +65,18 @@ std::vector<Faults::Active> Faults::rules() const {
   return all;
 }
 
-std::vector<Faults::Parked> Faults::parked() const {
+std::vector<Faults::Held> Faults::held() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Parked> all;
-  for (const auto& [id, parked] : parked_) all.push_back(parked);
+  std::vector<Held> all;
+  for (const auto& [id, held] : held_) all.push_back(held);
   return all;
 }
 
-bool Faults::release(ParkedId id) {
+bool Faults::release(HeldId id) {
   {
     const std::lock_guard lock(mutex_);
-    const auto it = parked_.find(id);
-    if (it == parked_.end()) return false;
+    const auto it = held_.find(id);
+    if (it == held_.end()) return false;
     it->second.released = true;
     released_.push_back(id);
     any_released_ = true;
@@ -89,11 +89,11 @@ std::size_t Faults::release_all() {
   std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
-    for (auto& [id, parked] : parked_) {
-      parked.released = true;
+    for (auto& [id, held] : held_) {
+      held.released = true;
       released_.push_back(id);
     }
-    count = parked_.size();
+    count = held_.size();
     any_released_ = count != 0 || any_released_;
   }
   if (count != 0 && wake_) wake_();
@@ -122,26 +122,26 @@ std::optional<Faults::Verdict> Faults::judge(std::uint16_t sq, const SubmissionE
   return std::nullopt;
 }
 
-Faults::ParkedId Faults::park(std::uint16_t sq, const SubmissionEntry& entry, bool completion, bool timed) {
+Faults::HeldId Faults::hold(std::uint16_t sq, const SubmissionEntry& entry, bool completion, bool timed) {
   const std::lock_guard lock(mutex_);
-  const ParkedId id = next_parked_++;
-  parked_.emplace(id, Parked{.id = id,
-                             .completion = completion,
-                             .timed = timed,
-                             .queue = sq,
-                             .cid = entry.cid,
-                             .opcode = entry.opcode,
-                             .nsid = entry.nsid,
-                             .lba = entry.cdw10 | std::uint64_t{entry.cdw11} << 32});
+  const HeldId id = next_parked_++;
+  held_.emplace(id, Held{.id = id,
+                         .completion = completion,
+                         .timed = timed,
+                         .queue = sq,
+                         .cid = entry.cid,
+                         .opcode = entry.opcode,
+                         .nsid = entry.nsid,
+                         .lba = entry.cdw10 | std::uint64_t{entry.cdw11} << 32});
   return id;
 }
 
-void Faults::unpark(ParkedId id) {
+void Faults::drop_held(HeldId id) {
   const std::lock_guard lock(mutex_);
-  parked_.erase(id);
+  held_.erase(id);
 }
 
-std::vector<Faults::ParkedId> Faults::take_released() {
+std::vector<Faults::HeldId> Faults::take_released() {
   const std::lock_guard lock(mutex_);
   any_released_ = false;
   return std::exchange(released_, {});

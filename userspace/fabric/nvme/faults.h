@@ -56,15 +56,15 @@ struct FaultRule {
 };
 
 /// The faults of one drive: the control socket adds rules and releases what is held, the worker asks what is to happen
-/// to each command. Any thread. What is parked is dropped with its queue or by a reset, and never executed after.
+/// to each command. Any thread. A held command is dropped with its queue or by a reset, and never executed after.
 class Faults {
  public:
   using RuleId = std::uint64_t;
-  using ParkedId = std::uint64_t;
+  using HeldId = std::uint64_t;
 
   /// A command, or a completion, that a rule keeps back.
-  struct Parked {
-    ParkedId id = 0;
+  struct Held {
+    HeldId id = 0;
     bool completion = false;  ///< executed already; only its completion waits
     bool timed = false;       ///< delayed, not held: goes on by itself
     bool released = false;    ///< goes on as soon as the worker comes to it
@@ -87,10 +87,10 @@ class Faults {
   };
   [[nodiscard]] std::vector<Active> rules() const;
 
-  /// In the order they were parked.
-  [[nodiscard]] std::vector<Parked> parked() const;
-  /// Lets a parked command or completion go on, a delayed one too. False if there is no such one (any more).
-  bool release(ParkedId id);
+  /// In the order they were held.
+  [[nodiscard]] std::vector<Held> held() const;
+  /// Lets a held command or completion go on, a delayed one too. False if there is no such one (any more).
+  bool release(HeldId id);
   /// Returns how many.
   std::size_t release_all();
   /// Makes delays repeatable.
@@ -107,21 +107,21 @@ class Faults {
     Status status;
   };
   [[nodiscard]] std::optional<Verdict> judge(std::uint16_t sq, const SubmissionEntry& entry, bool before_execution);
-  /// Notes what the worker parks, so that it can be listed and released.
-  ParkedId park(std::uint16_t sq, const SubmissionEntry& entry, bool completion, bool timed);
+  /// Notes what the worker holds, so that it can be listed and released.
+  HeldId hold(std::uint16_t sq, const SubmissionEntry& entry, bool completion, bool timed);
   /// The worker let it go, for whatever reason.
-  void unpark(ParkedId id);
+  void drop_held(HeldId id);
   /// What was released since the last call.
   [[nodiscard]] bool any_released() const { return any_released_.load(); }
-  [[nodiscard]] std::vector<ParkedId> take_released();
+  [[nodiscard]] std::vector<HeldId> take_released();
 
  private:
   mutable std::mutex mutex_;  // guards all below that is not atomic
   std::map<RuleId, Active> rules_;
-  std::map<ParkedId, Parked> parked_;
-  std::vector<ParkedId> released_;
+  std::map<HeldId, Held> held_;
+  std::vector<HeldId> released_;
   RuleId next_rule_ = 1;
-  ParkedId next_parked_ = 1;
+  HeldId next_parked_ = 1;
   std::mt19937_64 random_{1};
   std::atomic<bool> armed_{false};
   std::atomic<bool> any_released_{false};

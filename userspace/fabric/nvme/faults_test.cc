@@ -108,21 +108,21 @@ TEST_F(FaultsTest, HoldsCommandsAndReleasesThemInAnyOrder) {
   const auto second = submit(IoOpcode::write, 1, 20);
   const auto read = submit(IoOpcode::read);
   EXPECT_THAT(completions(), ElementsAre(std::pair(read, 0U)));
-  const auto parked = faults.parked();
-  ASSERT_EQ(parked.size(), 2U);
-  EXPECT_EQ(parked[0].cid, first);
-  EXPECT_EQ(parked[0].lba, 10U);
-  EXPECT_EQ(parked[0].queue, 1);
-  EXPECT_EQ(parked[0].nsid, 1U);
-  EXPECT_FALSE(parked[0].completion);
-  EXPECT_TRUE(faults.release(parked[1].id));
-  EXPECT_TRUE(faults.parked()[1].released) << "until the worker has come to it";
-  EXPECT_FALSE(faults.parked()[0].released);
+  const auto held = faults.held();
+  ASSERT_EQ(held.size(), 2U);
+  EXPECT_EQ(held[0].cid, first);
+  EXPECT_EQ(held[0].lba, 10U);
+  EXPECT_EQ(held[0].queue, 1);
+  EXPECT_EQ(held[0].nsid, 1U);
+  EXPECT_FALSE(held[0].completion);
+  EXPECT_TRUE(faults.release(held[1].id));
+  EXPECT_TRUE(faults.held()[1].released) << "until the worker has come to it";
+  EXPECT_FALSE(faults.held()[0].released);
   EXPECT_THAT(completions(), ElementsAre(std::pair(second, 0U)));
-  EXPECT_FALSE(faults.release(parked[1].id)) << "gone";
+  EXPECT_FALSE(faults.release(held[1].id)) << "gone";
   EXPECT_EQ(faults.release_all(), 1U);
   EXPECT_THAT(completions(), ElementsAre(std::pair(first, 0U)));
-  EXPECT_THAT(faults.parked(), IsEmpty());
+  EXPECT_THAT(faults.held(), IsEmpty());
   EXPECT_THAT(commands.executed, ElementsAre(read, second, first));
 }
 
@@ -181,8 +181,8 @@ TEST_F(FaultsTest, DelaysCommands) {
   const auto due = controller.engine().deadline();
   ASSERT_TRUE(due);
   EXPECT_GE(*due - start, 3000us);
-  ASSERT_EQ(faults.parked().size(), 1U);
-  EXPECT_TRUE(faults.parked()[0].timed);
+  ASSERT_EQ(faults.held().size(), 1U);
+  EXPECT_TRUE(faults.held()[0].timed);
   while (Engine::Clock::now() < *due) std::this_thread::yield();
   EXPECT_THAT(completions(), ElementsAre(std::pair(late, 0U)));
   EXPECT_FALSE(controller.engine().deadline());
@@ -204,8 +204,8 @@ TEST_F(FaultsTest, HoldsCompletions) {
   const auto cid = submit(IoOpcode::write);
   EXPECT_THAT(completions(), IsEmpty());
   EXPECT_THAT(commands.executed, ElementsAre(cid)) << "executed all the same";
-  ASSERT_EQ(faults.parked().size(), 1U);
-  EXPECT_TRUE(faults.parked()[0].completion);
+  ASSERT_EQ(faults.held().size(), 1U);
+  EXPECT_TRUE(faults.held()[0].completion);
   faults.release_all();
   EXPECT_THAT(completions(), ElementsAre(std::pair(cid, 0U)));
   EXPECT_EQ(commands.executed.size(), 1U);
@@ -251,15 +251,15 @@ TEST_F(FaultsTest, DeletingAQueueEndsWhatItHolds) {
   const auto held = submit(IoOpcode::write, 1, 0);
   const auto other = submit(IoOpcode::write, 2, 8);
   host.run();
-  const auto parked = faults.parked();
-  ASSERT_EQ(parked.size(), 2U);
+  const auto both = faults.held();
+  ASSERT_EQ(both.size(), 2U);
   host.submit(0, host.delete_entry(0x00, 1));
   EXPECT_THAT(completions(1), ElementsAre(std::pair(held, 0x008U))) << "Command Aborted due to SQ Deletion";
   ASSERT_TRUE(host.poll(0));
   faults.release_all();
   EXPECT_THAT(completions(2), ElementsAre(std::pair(other, 0U)));
   EXPECT_THAT(commands.executed, ElementsAre(other)) << "nothing of the deleted queue lands late";
-  EXPECT_FALSE(faults.release(parked[0].id));
+  EXPECT_FALSE(faults.release(both[0].id));
 }
 
 TEST_F(FaultsTest, DeletingAQueueDropsHeldCompletions) {
@@ -283,9 +283,9 @@ TEST_F(FaultsTest, AResetDropsWhatIsHeld) {
   faults.add(slow);
   submit(IoOpcode::write, 2);
   host.run();
-  ASSERT_EQ(faults.parked().size(), 2U);
+  ASSERT_EQ(faults.held().size(), 2U);
   host.disable();
-  EXPECT_THAT(faults.parked(), IsEmpty());
+  EXPECT_THAT(faults.held(), IsEmpty());
   EXPECT_FALSE(controller.engine().deadline());
   EXPECT_EQ(controller.counters().discarded, 2U);
   host.enable();
@@ -301,16 +301,16 @@ TEST_F(FaultsTest, PowerCutAndFatalDropWhatIsHeld) {
   host.run();
   controller.set_fatal();
   host.run();
-  EXPECT_THAT(faults.parked(), IsEmpty());
+  EXPECT_THAT(faults.held(), IsEmpty());
   host.disable();
   host.enable();
   ASSERT_TRUE(host.create_pair(1));
   submit(IoOpcode::write);
   host.run();
-  EXPECT_EQ(faults.parked().size(), 1U);
+  EXPECT_EQ(faults.held().size(), 1U);
   controller.power_cut();
   host.run();
-  EXPECT_THAT(faults.parked(), IsEmpty());
+  EXPECT_THAT(faults.held(), IsEmpty());
   EXPECT_THAT(commands.executed, IsEmpty());
 }
 
@@ -328,8 +328,8 @@ TEST_F(FaultsTest, AbortEndsAHeldCommand) {
   EXPECT_EQ(answer->result, 0U) << "aborted";
   EXPECT_THAT(completions(), ElementsAre(std::pair(held, 0x007U)));
   EXPECT_THAT(commands.executed, IsEmpty());
-  ASSERT_EQ(faults.parked().size(), 1U);
-  EXPECT_EQ(faults.parked()[0].cid, stays);
+  ASSERT_EQ(faults.held().size(), 1U);
+  EXPECT_EQ(faults.held()[0].cid, stays);
 }
 
 TEST_F(FaultsTest, AbortCannotUndoAHeldCompletion) {
@@ -343,7 +343,7 @@ TEST_F(FaultsTest, AbortCannotUndoAHeldCompletion) {
   const auto answer = host.command(abort);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->result, 1U) << "not aborted";
-  EXPECT_EQ(faults.parked().size(), 1U);
+  EXPECT_EQ(faults.held().size(), 1U);
 }
 
 TEST_F(FaultsTest, AQueueHoldsNoMoreThanItsSize) {
@@ -353,7 +353,7 @@ TEST_F(FaultsTest, AQueueHoldsNoMoreThanItsSize) {
     submit(IoOpcode::flush, 3);
     host.run();
   }
-  EXPECT_LE(faults.parked().size(), 8U) << "a host that ignores its own limits";
+  EXPECT_LE(faults.held().size(), 8U) << "a host that ignores its own limits";
   faults.clear();
   std::size_t seen = 0;
   for (int round = 0; round < 8; ++round) {
@@ -411,7 +411,7 @@ TEST(FaultsThread, ControlAndWorkerAtOnce) {
       faults.remove(held);
       faults.remove(kept);
       faults.release_all();
-      (void)faults.parked();
+      (void)faults.held();
       (void)controller.counters();
     }
     controller.faults().clear();

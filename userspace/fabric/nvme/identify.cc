@@ -30,12 +30,12 @@ void ascii(char (&field)[N], std::string_view text) {
 }
 
 template <typename T>
-Status send(Execution& x, const T& structure) {
+Status send(ActiveCommand& x, const T& structure) {
   static_assert(sizeof(T) == kIdentifyBytes);
   return x.send(std::as_bytes(std::span(&structure, 1)));
 }
 
-Status identify_controller(Execution& x) {
+Status identify_controller(ActiveCommand& x) {
   const DriveConfig& config = x.drive.config;
   IdentifyController id{};
   id.vid = config.pci_vendor;
@@ -102,21 +102,21 @@ void describe(const Namespace& ns, const DriveConfig& config, IdentifyNamespace&
   }
 }
 
-Status check_nsid(Execution& x) {
+Status check_nsid(ActiveCommand& x) {
   if (x.entry.nsid == 0 || x.entry.nsid > kMaxNamespaces) {
     return x.refuse(status::kInvalidNamespaceOrFormat, at::kNsid);
   }
   return status::kSuccess;
 }
 
-Status identify_namespace(Execution& x) {
+Status identify_namespace(ActiveCommand& x) {
   if (const Status checked = check_nsid(x); !checked.ok()) return checked;
   IdentifyNamespace id{};  // all zero for a valid NSID that is not in use
   if (const Namespace* ns = x.drive.find(x.entry.nsid)) describe(*ns, x.drive.config, id);
   return send(x, id);
 }
 
-Status active_namespaces(Execution& x) {
+Status active_namespaces(ActiveCommand& x) {
   // NSIDs greater than this, in ascending order; FFFFFFFEh and above leave none to list.
   if (x.entry.nsid >= kNsidAll - 1) return x.refuse(status::kInvalidNamespaceOrFormat, at::kNsid);
   std::array<std::uint32_t, 1024> list{};
@@ -127,7 +127,7 @@ Status active_namespaces(Execution& x) {
   return send(x, list);
 }
 
-Status namespace_descriptors(Execution& x) {
+Status namespace_descriptors(ActiveCommand& x) {
   const Namespace* ns = x.find_namespace();
   if (ns == nullptr) return x.failure();
   std::array<std::uint8_t, kIdentifyBytes> list{};
@@ -146,28 +146,28 @@ Status namespace_descriptors(Execution& x) {
 
 // The command set specific structures (base specification 2.0) are asked for by drivers of 1.4 controllers too. There
 // is one command set, NVM.
-Status check_csi(Execution& x) {
+Status check_csi(ActiveCommand& x) {
   if (x.entry.cdw11 >> 24U != 0) return x.refuse(status::kInvalidField, at::kDword11);
   return status::kSuccess;
 }
 
-Status csi_controller(Execution& x) {
+Status csi_controller(ActiveCommand& x) {
   if (const Status checked = check_csi(x); !checked.ok()) return checked;
   return send(x, IdentifyControllerNvm{});  // no limits of their own for the commands without data
 }
 
-Status csi_namespace(Execution& x) {
+Status csi_namespace(ActiveCommand& x) {
   if (const Status checked = check_csi(x); !checked.ok()) return checked;
   if (const Status checked = check_nsid(x); !checked.ok()) return checked;
   return send(x, std::array<std::uint8_t, kIdentifyBytes>{});  // no protection information, no storage tags
 }
 
-Status csi_active_namespaces(Execution& x) {
+Status csi_active_namespaces(ActiveCommand& x) {
   if (const Status checked = check_csi(x); !checked.ok()) return checked;
   return active_namespaces(x);
 }
 
-Status namespace_independent(Execution& x) {
+Status namespace_independent(ActiveCommand& x) {
   if (const Status checked = check_nsid(x); !checked.ok()) return checked;
   IdentifyNamespaceIndependent id{};
   if (x.drive.find(x.entry.nsid) != nullptr) {
@@ -180,7 +180,7 @@ Status namespace_independent(Execution& x) {
 
 }  // namespace
 
-Status identify(Execution& x) {
+Status identify(ActiveCommand& x) {
   switch (static_cast<Cns>(x.entry.cdw10 & 0xFFU)) {
     case Cns::identify_namespace:
       return identify_namespace(x);

@@ -6,16 +6,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+
 namespace smartio::nvme {
 namespace {
 
 // FNV-1a, then the finalizer of SplitMix64, so that names that differ in one letter differ everywhere.
 std::uint64_t hash(std::string_view text, std::uint64_t salt) {
-  std::uint64_t h = 0xCBF29CE484222325 ^ salt * 0x9E3779B97F4A7C15;
-  for (const char c : text) {
-    h ^= static_cast<std::uint8_t>(c);
-    h *= 0x100000001B3;
-  }
+  std::uint64_t h = fnv1a(text, kFnvBasis ^ salt * 0x9E3779B97F4A7C15);
   h = (h ^ h >> 30U) * 0xBF58476D1CE4E5B9;
   h = (h ^ h >> 27U) * 0x94D049BB133111EB;
   return h ^ h >> 31U;

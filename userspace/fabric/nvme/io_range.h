@@ -24,7 +24,7 @@ inline constexpr std::uint32_t kForceUnitAccess = 1U << 30U;
 inline constexpr std::uint32_t kDeallocate = 1U << 25U;  ///< Write Zeroes
 
 /// Namespace and range of the command. `transfers`: its data is moved, so MDTS limits it.
-inline Status range_of(Execution& x, bool transfers, IoRange& range) {
+inline Status range_of(ActiveCommand& x, bool transfers, IoRange& range) {
   range.ns = x.find_namespace();
   if (range.ns == nullptr) return x.failure();
   const SubmissionEntry& e = x.entry;
@@ -36,7 +36,7 @@ inline Status range_of(Execution& x, bool transfers, IoRange& range) {
   return status::kSuccess;
 }
 
-inline Durability durability_of(const Execution& x) {
+inline Durability durability_of(const ActiveCommand& x) {
   return (x.entry.cdw12 & kForceUnitAccess) != 0 || !x.drive.cache_enabled() ? Durability::durable : Durability::cached;
 }
 

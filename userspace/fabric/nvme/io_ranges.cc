@@ -9,7 +9,7 @@
 
 namespace smartio::nvme {
 
-Status io_write_zeroes(Execution& x) {
+Status io_write_zeroes(ActiveCommand& x) {
   IoRange range;
   if (const Status checked = range_of(x, false, range); !checked.ok()) return checked;
   Store& store = range.ns->store;
@@ -20,7 +20,7 @@ Status io_write_zeroes(Execution& x) {
   return status::kSuccess;
 }
 
-Status io_write_uncorrectable(Execution& x) {
+Status io_write_uncorrectable(ActiveCommand& x) {
   IoRange range;
   if (const Status checked = range_of(x, false, range); !checked.ok()) return checked;
   range.ns->store.mark_unreadable(range.lba, range.blocks);
@@ -28,7 +28,7 @@ Status io_write_uncorrectable(Execution& x) {
   return status::kSuccess;
 }
 
-Status io_verify(Execution& x) {
+Status io_verify(ActiveCommand& x) {
   IoRange range;
   if (const Status checked = range_of(x, false, range); !checked.ok()) return checked;
   if (auto fault = range.ns->store.verify(range.lba, range.blocks)) return x.refuse(*fault);
@@ -36,7 +36,7 @@ Status io_verify(Execution& x) {
   return status::kSuccess;
 }
 
-Status io_dataset_management(Execution& x) {
+Status io_dataset_management(ActiveCommand& x) {
   Namespace* ns = x.find_namespace();
   if (ns == nullptr) return x.failure();
   const std::size_t count = (x.entry.cdw10 & 0xFFU) + 1U;
@@ -56,7 +56,7 @@ Status io_dataset_management(Execution& x) {
   return status::kSuccess;
 }
 
-Status io_copy(Execution& x) {
+Status io_copy(ActiveCommand& x) {
   Namespace* ns = x.find_namespace();
   if (ns == nullptr) return x.failure();
   if ((x.entry.cdw12 >> 8U & 0xFU) != 0) return x.refuse(status::kInvalidField, at::kDword12);  // descriptor format 0h

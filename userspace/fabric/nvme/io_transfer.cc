@@ -9,12 +9,12 @@ namespace {
 
 /// The whole of a command's data is fetched before any of it is written: so a transfer that fails changes nothing, and
 /// a write is in the media entirely or not at all, whatever happens to the drive meanwhile.
-Status fetch_data(Execution& x, IoRange& range, std::vector<std::byte>& storage) {
+Status fetch_data(ActiveCommand& x, IoRange& range, std::vector<std::byte>& storage) {
   if (const Status checked = range_of(x, true, range); !checked.ok()) return checked;
   return x.fetch(buffer(storage, range.bytes()));
 }
 
-Status commit_write(Execution& x, const IoRange& range, std::span<const std::byte> data) {
+Status commit_write(ActiveCommand& x, const IoRange& range, std::span<const std::byte> data) {
   if (auto fault = range.ns->store.write(range.lba, data, durability_of(x))) return x.refuse(*fault);
   x.drive.health.count_write(data.size());
   x.drive.health.count_start();
@@ -24,7 +24,7 @@ Status commit_write(Execution& x, const IoRange& range, std::span<const std::byt
   return status::kSuccess;
 }
 
-Status compare_data(Execution& x, const IoRange& range, std::span<const std::byte> expected) {
+Status compare_data(ActiveCommand& x, const IoRange& range, std::span<const std::byte> expected) {
   const auto found = range.ns->store.read(range.lba, range.blocks, buffer(x.drive.scratch, range.bytes()));
   if (!found) return x.refuse(found.error());
   x.drive.health.count_read(expected.size());
@@ -35,7 +35,7 @@ Status compare_data(Execution& x, const IoRange& range, std::span<const std::byt
 
 }  // namespace
 
-Status io_read(Execution& x) {
+Status io_read(ActiveCommand& x) {
   IoRange range;
   if (const Status checked = range_of(x, true, range); !checked.ok()) return checked;
   if (const Status mapped = x.map(range.bytes()); !mapped.ok()) return mapped;
@@ -50,25 +50,25 @@ Status io_read(Execution& x) {
   return status::kSuccess;
 }
 
-Status io_write(Execution& x) {
+Status io_write(ActiveCommand& x) {
   IoRange range;
   if (const Status fetched = fetch_data(x, range, x.drive.data); !fetched.ok()) return fetched;
   return commit_write(x, range, buffer(x.drive.data, range.bytes()));
 }
 
-Status io_compare(Execution& x) {
+Status io_compare(ActiveCommand& x) {
   IoRange range;
   if (const Status fetched = fetch_data(x, range, x.drive.data); !fetched.ok()) return fetched;
   return compare_data(x, range, buffer(x.drive.data, range.bytes()));
 }
 
 Status io_fused(CommandContext& compare, CommandContext& write, DriveState& drive, Status& compare_status) {
-  Execution first(drive, compare);
+  ActiveCommand first(drive, compare);
   IoRange compared;
   Status checked = fetch_data(first, compared, drive.compare);
   first.suspend();
 
-  Execution second(drive, write);
+  ActiveCommand second(drive, write);
   const SubmissionEntry& a = compare.entry();
   const SubmissionEntry& b = write.entry();
   IoRange written;
@@ -98,7 +98,7 @@ Status io_fused(CommandContext& compare, CommandContext& write, DriveState& driv
   return second.finish(result);
 }
 
-Status io_flush(Execution& x) {
+Status io_flush(ActiveCommand& x) {
   ++x.drive.counters.flush_commands;
   if (x.entry.nsid == kNsidAll) {
     x.drive.cache.flush(nullptr);

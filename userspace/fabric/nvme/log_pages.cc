@@ -55,7 +55,7 @@ std::optional<std::vector<std::byte>> log_page(const DriveState& drive, LogId id
 
 }  // namespace
 
-Status get_log_page(Execution& x) {
+Status get_log_page(ActiveCommand& x) {
   const SubmissionEntry& e = x.entry;
   const auto id = static_cast<LogId>(e.cdw10 & 0xFFU);
   const bool retain = (e.cdw10 & 1U << 15U) != 0;

@@ -13,7 +13,7 @@
 #include <limits>
 #include <new>
 
-#include "common/unique_fd.h"
+#include "base/unique_fd.h"
 #include "fabric/nvme/sparse_memory.h"
 
 namespace smartio::nvme {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "common/result.h"
+#include "base/result.h"
 
 namespace smartio::nvme {
 

@@ -27,12 +27,12 @@ struct SubmissionQueue {
   QueueId id;
   QueueId cq;
   pci::BusAddress base;
-  std::uint32_t size = 0;    ///< entries
-  std::uint32_t head = 0;    ///< next entry to fetch
-  std::uint32_t tail = 0;    ///< as the doorbell said last
-  std::uint32_t parked = 0;  ///< commands and completions that a fault keeps back; at most `size`
-  bool active = false;       ///< stands in the engine's list of queues to serve
-  std::uint64_t tag = 0;     ///< Port::tag of its memory, 0: none
+  std::uint32_t size = 0;  ///< entries
+  std::uint32_t head = 0;  ///< next entry to fetch
+  std::uint32_t tail = 0;  ///< as the doorbell said last
+  std::uint32_t held = 0;  ///< commands and completions that a fault keeps back; at most `size`
+  bool active = false;     ///< stands in the engine's list of queues to serve
+  std::uint64_t tag = 0;   ///< Port::tag of its memory, 0: none
   std::optional<std::uint64_t> cmb_offset;
   /// First half of a fused pair whose second half comes with the next fetch.
   std::optional<SubmissionEntry> fused_first;

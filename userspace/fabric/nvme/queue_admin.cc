@@ -63,9 +63,9 @@ SubmissionQueue& Engine::add_sq(QueueId id, QueueId cq, pci::BusAddress base, st
   const std::uint64_t bytes = std::uint64_t{size} * sizeof(SubmissionEntry);
   queue->cmb_offset = cmb_.find(base, bytes);
   if (queue->cmb_offset) {
-    cmb_.mark(*queue->cmb_offset, bytes, pci::Traffic::command);
+    cmb_.mark(*queue->cmb_offset, bytes, pci::AccessKind::command);
   } else {
-    queue->tag = dma_.port().tag(base, bytes, pci::Traffic::command);
+    queue->tag = dma_.port().tag(base, bytes, pci::AccessKind::command);
   }
   cqs_[cq.value]->submission_queues.push_back(id);
   doorbells_.clear(2U * id.value);
@@ -75,7 +75,7 @@ SubmissionQueue& Engine::add_sq(QueueId id, QueueId cq, pci::BusAddress base, st
 
 void Engine::remove_sq(SubmissionQueue& sq) {
   if (sq.cmb_offset) {
-    cmb_.mark(*sq.cmb_offset, std::uint64_t{sq.size} * sizeof(SubmissionEntry), pci::Traffic::message);
+    cmb_.mark(*sq.cmb_offset, std::uint64_t{sq.size} * sizeof(SubmissionEntry), pci::AccessKind::message);
   }
   if (sq.tag != 0) dma_.port().untag(sq.tag);
   std::erase(active_, &sq);
@@ -163,15 +163,15 @@ std::optional<Status> Engine::delete_sq(EngineContext& context) {
                               .cid = command.cid,
                               .status = status::kAbortedSqDeletion.word(false)});
   };
-  for (auto it = parked_.begin(); it != parked_.end();) {
+  for (auto it = held_.begin(); it != held_.end();) {
     const auto next = std::next(it);
     if (it->second.sq == sq->id) {
-      const Parked parked = unpark(it);
-      if (parked.completion) {
+      const Held held = drop_held(it);
+      if (held.completion) {
         counters_.discarded.add();  // it was executed; the deletion's completion ends it
       } else {
-        if (parked.command.compare) end(*parked.command.compare);
-        end(parked.command.entry);
+        if (held.command.compare) end(*held.command.compare);
+        end(held.command.entry);
       }
     }
     it = next;
@@ -224,15 +224,15 @@ std::optional<Status> Engine::abort(EngineContext& context) {
       return status::kSuccess;
     }
   }
-  const auto it = std::ranges::find_if(parked_, [&](const auto& item) {
-    const Parked& parked = item.second;
-    if (parked.sq.value != id || parked.completion) return false;
-    return parked.command.entry.cid == cid || (parked.command.compare && parked.command.compare->cid == cid);
+  const auto it = std::ranges::find_if(held_, [&](const auto& item) {
+    const Held& held = item.second;
+    if (held.sq.value != id || held.completion) return false;
+    return held.command.entry.cid == cid || (held.command.compare && held.command.compare->cid == cid);
   });
-  if (it == parked_.end()) return status::kSuccess;
-  const Parked parked = unpark(it);
-  if (parked.command.compare) end(*parked.command.compare);
-  end(parked.command.entry);
+  if (it == held_.end()) return status::kSuccess;
+  const Held held = drop_held(it);
+  if (held.command.compare) end(*held.command.compare);
+  end(held.command.entry);
   context.set_result(0);
   return status::kSuccess;
 }

@@ -14,8 +14,8 @@
 
 namespace smartio::nvme {
 
-/// Memory from bus address `base`; everything else is nowhere. Accesses of 8 aligned bytes are atomic, so that a test's
-/// thread may poll what the worker writes.
+/// Memory from bus address `base`; every other access is unclaimed. Accesses of 8 aligned bytes are atomic, so that a
+/// test's thread may poll what the worker writes.
 class HostMemory final : public pci::Port {
  public:
   explicit HostMemory(std::uint64_t size, std::uint64_t base = 0) : base_(base), words_(size / 8) {}
@@ -24,7 +24,7 @@ class HostMemory final : public pci::Port {
     ++writes;
     if (!inside(address, data.size())) {
       ++refused;
-      return {pci::Delivery::nowhere, transaction.kind};
+      return {pci::Delivery::unclaimed, transaction.kind};
     }
     std::byte* to = bytes() + (address.value - base_);
     std::size_t at = 0;
@@ -51,13 +51,13 @@ class HostMemory final : public pci::Port {
     if (!inside(address, data.size())) {
       ++refused;
       std::ranges::fill(data, std::byte{0xFF});
-      return {pci::Delivery::nowhere, transaction.kind};
+      return {pci::Delivery::unclaimed, transaction.kind};
     }
     std::memcpy(data.data(), bytes() + (address.value - base_), data.size());
     return {pci::Delivery::memory, transaction.kind};
   }
   void interrupt(unsigned vector) override { interrupts[vector % interrupts.size()].fetch_add(1); }
-  std::uint64_t tag(pci::BusAddress address, std::uint64_t size, pci::Traffic kind) override {
+  std::uint64_t tag(pci::BusAddress address, std::uint64_t size, pci::AccessKind kind) override {
     if (!inside(address, size)) return 0;
     tags.emplace(++last_tag_, kind);
     return last_tag_;
@@ -74,10 +74,10 @@ class HostMemory final : public pci::Port {
   std::atomic_ref<std::uint64_t> word(std::uint64_t address) { return std::atomic_ref(words_[(address - base_) / 8]); }
 
   std::array<std::atomic<unsigned>, 2048> interrupts{};
-  std::array<std::atomic<unsigned>, pci::kTrafficKinds> reads{};
+  std::array<std::atomic<unsigned>, pci::kAccessKinds> reads{};
   std::atomic<unsigned> writes{0};
   std::atomic<unsigned> refused{0};
-  std::map<std::uint64_t, pci::Traffic> tags;
+  std::map<std::uint64_t, pci::AccessKind> tags;
 
  private:
   [[nodiscard]] bool inside(pci::BusAddress address, std::uint64_t size) const {

@@ -23,16 +23,16 @@ std::string_view counter_name(Count count) {
       return "dma_writes_endpoint";
     case Count::dma_writes_qemu:
       return "dma_writes_qemu";
-    case Count::dma_writes_nowhere:
-      return "dma_writes_nowhere";
+    case Count::dma_writes_unclaimed:
+      return "dma_writes_unclaimed";
     case Count::dma_reads_memory:
       return "dma_reads_memory";
     case Count::dma_reads_endpoint:
       return "dma_reads_endpoint";
     case Count::dma_reads_qemu:
       return "dma_reads_qemu";
-    case Count::dma_reads_nowhere:
-      return "dma_reads_nowhere";
+    case Count::dma_reads_unclaimed:
+      return "dma_reads_unclaimed";
     case Count::dma_refused_by_qemu:
       return "dma_refused_by_qemu";
     case Count::interrupts_sent:

@@ -22,11 +22,11 @@ enum class Count : std::uint8_t {
   dma_writes_memory,  ///< by where the device's accesses ended, one for each piece
   dma_writes_endpoint,
   dma_writes_qemu,
-  dma_writes_nowhere,
+  dma_writes_unclaimed,
   dma_reads_memory,
   dma_reads_endpoint,
   dma_reads_qemu,
-  dma_reads_nowhere,
+  dma_reads_unclaimed,
   dma_refused_by_qemu,  ///< writes handed over that QEMU answered with an error (an IOMMU fault, say)
   interrupts_sent,
   interrupts_kept,     ///< met no eventfd and are pending

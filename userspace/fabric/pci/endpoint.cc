@@ -39,11 +39,11 @@ bool has_all_ones(std::span<const std::byte> data) {
   return false;
 }
 
-/// What an access of several pieces came to: nowhere if any piece did, else what the first one was.
+/// What an access of several pieces came to: unclaimed if any piece was, else what the first one was.
 struct Sum {
   std::optional<Outcome> total;
   void add(Outcome piece) {
-    if (!total || (piece.delivery == Delivery::nowhere && total->delivery != Delivery::nowhere)) total = piece;
+    if (!total || (piece.delivery == Delivery::unclaimed && total->delivery != Delivery::unclaimed)) total = piece;
   }
 };
 
@@ -64,14 +64,14 @@ Endpoint::~Endpoint() { host_.decode(*this, {}); }
 
 bool Endpoint::refuses(Transaction transaction) const { return !bus_master() || transaction.hops >= kMaxHops; }
 
-void Endpoint::nowhere(Count count, const char* what, BusAddress address, std::uint64_t size) {
+void Endpoint::unclaimed(Count count, const char* what, BusAddress address, std::uint64_t size) {
   counters_.add(count);
-  if (nowhere_logged_.exchange(true, std::memory_order_relaxed)) return;
+  if (unclaimed_logged_.exchange(true, std::memory_order_relaxed)) return;
   const char* why = !present()      ? "the device is removed"
                     : !bus_master() ? "bus mastering is off"
                     : !attached()   ? "no guest is attached"
                                     : "nothing answers there";
-  spdlog::warn("{}: DMA {} at {:#x} +{:#x} leads nowhere ({}); further ones are only counted", full_name_, what,
+  spdlog::warn("{}: DMA {} at {:#x} +{:#x} is unclaimed ({}); further ones are only counted", full_name_, what,
                address.value, size, why);
 }
 
@@ -82,8 +82,8 @@ std::shared_ptr<GuestLink> Endpoint::link() const {
 
 Outcome Endpoint::write(BusAddress address, std::span<const std::byte> data, Transaction transaction) {
   if (refuses(transaction)) {
-    nowhere(Count::dma_writes_nowhere, "write", address, data.size());
-    return {Delivery::nowhere, transaction.kind};
+    unclaimed(Count::dma_writes_unclaimed, "write", address, data.size());
+    return {Delivery::unclaimed, transaction.kind};
   }
   Sum sum;
   while (!data.empty()) {
@@ -98,24 +98,24 @@ Outcome Endpoint::write(BusAddress address, std::span<const std::byte> data, Tra
       length = piece.length;
       if (piece.memory != nullptr) {
         counters_.add(Count::dma_writes_memory);
-        Traffic kind = transaction.kind;
-        if (kind == Traffic::message) kind = MemoryTags::Lookup(host_.tags()).kind(piece.memory, kind);
+        AccessKind kind = transaction.kind;
+        if (kind == AccessKind::message) kind = MemoryTags::Lookup(host_.tags()).kind(piece.memory, kind);
         sum.add({Delivery::memory, kind});
       }
       if (piece.memory == nullptr) sum.add(write_elsewhere(address, data.first(length), transaction, length));
     } else {
-      if (transaction.kind == Traffic::message) transaction.kind = Traffic::interrupt;
+      if (transaction.kind == AccessKind::message) transaction.kind = AccessKind::interrupt;
       sum.add(write_elsewhere(address, data.first(length), transaction, length));
     }
     address = address + length;
     data = data.subspan(length);
     if (address.value == 0 && !data.empty()) {  // past the end of the address space
-      nowhere(Count::dma_writes_nowhere, "write", address, data.size());
-      sum.add({Delivery::nowhere, transaction.kind});
+      unclaimed(Count::dma_writes_unclaimed, "write", address, data.size());
+      sum.add({Delivery::unclaimed, transaction.kind});
       break;
     }
   }
-  return sum.total.value_or(Outcome{Delivery::nowhere, transaction.kind});
+  return sum.total.value_or(Outcome{Delivery::unclaimed, transaction.kind});
 }
 
 Outcome Endpoint::write_elsewhere(BusAddress address, std::span<const std::byte> data, Transaction transaction,
@@ -132,17 +132,17 @@ Outcome Endpoint::write_elsewhere(BusAddress address, std::span<const std::byte>
     counters_.add(Count::dma_writes_qemu);
     return {Delivery::qemu, transaction.kind};
   }
-  nowhere(Count::dma_writes_nowhere, "write", address, length);
-  return {Delivery::nowhere, transaction.kind};
+  unclaimed(Count::dma_writes_unclaimed, "write", address, length);
+  return {Delivery::unclaimed, transaction.kind};
 }
 
 void Endpoint::write_many(std::span<const BusStore> stores, Transaction transaction, std::span<Outcome> outcomes) {
   if (refuses(transaction)) {
     if (!stores.empty()) {
-      nowhere(Count::dma_writes_nowhere, "write", stores[0].address, stores[0].size);
-      counters_.add(Count::dma_writes_nowhere, stores.size() - 1);
+      unclaimed(Count::dma_writes_unclaimed, "write", stores[0].address, stores[0].size);
+      counters_.add(Count::dma_writes_unclaimed, stores.size() - 1);
     }
-    std::ranges::fill(outcomes, Outcome{Delivery::nowhere, transaction.kind});
+    std::ranges::fill(outcomes, Outcome{Delivery::unclaimed, transaction.kind});
     return;
   }
   std::uint64_t to_memory = 0;
@@ -158,8 +158,8 @@ void Endpoint::write_many(std::span<const BusStore> stores, Transaction transact
         if (piece.memory == nullptr || piece.length < store.size) break;
         store_to_guest(piece.memory, store.data, store.size);
         if (!outcomes.empty()) {
-          const Traffic kind = transaction.kind;
-          outcomes[i] = {Delivery::memory, kind == Traffic::message ? tags.kind(piece.memory, kind) : kind};
+          const AccessKind kind = transaction.kind;
+          outcomes[i] = {Delivery::memory, kind == AccessKind::message ? tags.kind(piece.memory, kind) : kind};
         }
         ++to_memory;
       }
@@ -178,8 +178,8 @@ void Endpoint::write_many(std::span<const BusStore> stores, Transaction transact
 Outcome Endpoint::read(BusAddress address, std::span<std::byte> data, Transaction transaction) {
   if (refuses(transaction)) {
     std::ranges::fill(data, std::byte{0xff});
-    nowhere(Count::dma_reads_nowhere, "read", address, data.size());
-    return {Delivery::nowhere, transaction.kind};
+    unclaimed(Count::dma_reads_unclaimed, "read", address, data.size());
+    return {Delivery::unclaimed, transaction.kind};
   }
   Sum sum;
   while (!data.empty()) {
@@ -194,8 +194,8 @@ Outcome Endpoint::read(BusAddress address, std::span<std::byte> data, Transactio
     length = piece.length;
     if (piece.memory != nullptr) {
       counters_.add(Count::dma_reads_memory);
-      Traffic kind = transaction.kind;
-      if (kind == Traffic::message) kind = MemoryTags::Lookup(host_.tags()).kind(piece.memory, kind);
+      AccessKind kind = transaction.kind;
+      if (kind == AccessKind::message) kind = MemoryTags::Lookup(host_.tags()).kind(piece.memory, kind);
       sum.add({Delivery::memory, kind});
     } else {
       sum.add(read_elsewhere(address, data.first(length), transaction, length));
@@ -204,12 +204,12 @@ Outcome Endpoint::read(BusAddress address, std::span<std::byte> data, Transactio
     data = data.subspan(length);
     if (address.value == 0 && !data.empty()) {
       std::ranges::fill(data, std::byte{0xff});
-      nowhere(Count::dma_reads_nowhere, "read", address, data.size());
-      sum.add({Delivery::nowhere, transaction.kind});
+      unclaimed(Count::dma_reads_unclaimed, "read", address, data.size());
+      sum.add({Delivery::unclaimed, transaction.kind});
       break;
     }
   }
-  return sum.total.value_or(Outcome{Delivery::nowhere, transaction.kind});
+  return sum.total.value_or(Outcome{Delivery::unclaimed, transaction.kind});
 }
 
 Outcome Endpoint::read_elsewhere(BusAddress address, std::span<std::byte> data, Transaction transaction,
@@ -224,17 +224,17 @@ Outcome Endpoint::read_elsewhere(BusAddress address, std::span<std::byte> data, 
     length = host_.find_bar(address, length).length;
   }
   if (transaction.may_wait) {
-    const auto before = host_.loads_nowhere();
+    const auto before = host_.loads_unclaimed();
     // All ones may be what a BAR of this host had for QEMU, which calls that success: then the read failed.
     if (const auto qemu = link(); qemu && qemu->read(address, data.first(length)) &&
-                                  (host_.loads_nowhere() == before || !has_all_ones(data.first(length)))) {
+                                  (host_.loads_unclaimed() == before || !has_all_ones(data.first(length)))) {
       counters_.add(Count::dma_reads_qemu);
       return {Delivery::qemu, transaction.kind};
     }
   }
   std::ranges::fill(data.first(length), std::byte{0xff});
-  nowhere(Count::dma_reads_nowhere, "read", address, length);
-  return {Delivery::nowhere, transaction.kind};
+  unclaimed(Count::dma_reads_unclaimed, "read", address, length);
+  return {Delivery::unclaimed, transaction.kind};
 }
 
 void Endpoint::interrupt(unsigned vector) {
@@ -261,7 +261,7 @@ void Endpoint::signal(unsigned vector) {
   }
 }
 
-std::uint64_t Endpoint::tag(BusAddress address, std::uint64_t size, Traffic kind) {
+std::uint64_t Endpoint::tag(BusAddress address, std::uint64_t size, AccessKind kind) {
   std::vector<MemoryTags::Interval> intervals;
   MemoryMap::Reader reader(memory_);
   while (size > 0) {
@@ -299,13 +299,13 @@ void Endpoint::attach(std::shared_ptr<GuestLink> link) {
     const std::scoped_lock lock(link_mutex_);
     link_ = std::move(link);
   }
-  nowhere_logged_.store(false, std::memory_order_relaxed);
+  unclaimed_logged_.store(false, std::memory_order_relaxed);
   counters_.add(Count::connections);
-  tell_function();
+  notify_function();
 }
 
 /// A function has a guest while one is attached and the device is in its slot.
-void Endpoint::tell_function() {
+void Endpoint::notify_function() {
   const std::scoped_lock lock(told_mutex_);
   const bool now = present() && attached();
   if (now == told_) return;
@@ -329,7 +329,7 @@ void Endpoint::detach() {
   vectors_.remove_all();
   vectors_.forget_pending();
   if (!gone) return;
-  tell_function();
+  notify_function();
   function_.reset(ResetCause::disconnect);
 }
 
@@ -375,7 +375,7 @@ void Endpoint::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte>
   counters_.add(Count::register_reads);
   if (!present()) {
     std::ranges::fill(data, std::byte{0xff});
-    host_.load_led_nowhere();
+    host_.load_unclaimed();
     return;
   }
   const FunctionDescription& d = description();
@@ -385,7 +385,7 @@ void Endpoint::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte>
   }
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), kMaxPeerRead));
-    if (function_.bar_read(bar, offset, piece, {}).delivery == Delivery::nowhere) host_.load_led_nowhere();
+    if (function_.bar_read(bar, offset, piece, {}).delivery == Delivery::unclaimed) host_.load_unclaimed();
     offset += piece.size();
     data = data.subspan(piece.size());
   }
@@ -405,7 +405,7 @@ void Endpoint::bar_write_many(unsigned bar, std::span<const Store> stores) {
 
 void Endpoint::refused_by_qemu() {
   counters_.add(Count::dma_refused_by_qemu);
-  if (nowhere_logged_.exchange(true, std::memory_order_relaxed)) return;
+  if (unclaimed_logged_.exchange(true, std::memory_order_relaxed)) return;
   spdlog::warn("{}: the guest refused a DMA write; further ones are only counted", full_name_);
 }
 
@@ -413,7 +413,7 @@ void Endpoint::refused_by_qemu() {
 
 Outcome Endpoint::peer_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
                              Transaction transaction) {
-  if (!present()) return {Delivery::nowhere, transaction.kind};
+  if (!present()) return {Delivery::unclaimed, transaction.kind};
   counters_.add(Count::peer_writes);
   return function_.bar_write(bar, offset, data, transaction);
 }
@@ -421,7 +421,7 @@ Outcome Endpoint::peer_write(unsigned bar, std::uint64_t offset, std::span<const
 Outcome Endpoint::peer_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) {
   if (!present()) {
     std::ranges::fill(data, std::byte{0xff});
-    return {Delivery::nowhere, transaction.kind};
+    return {Delivery::unclaimed, transaction.kind};
   }
   counters_.add(Count::peer_reads);
   return function_.bar_read(bar, offset, data, transaction);
@@ -436,11 +436,11 @@ void Endpoint::set_present(bool present) {
   }
   spdlog::info("{}: {}", full_name_, present ? "put back" : "removed");
   if (present) {
-    nowhere_logged_.store(false, std::memory_order_relaxed);
+    unclaimed_logged_.store(false, std::memory_order_relaxed);
     vectors_.forget_pending();
     function_.reset(ResetCause::power_on);
   }
-  tell_function();
+  notify_function();
 }
 
 }  // namespace smartio::pci

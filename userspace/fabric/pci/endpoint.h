@@ -45,14 +45,14 @@ class Endpoint final : public Port {
   void write_many(std::span<const BusStore> stores, Transaction transaction, std::span<Outcome> outcomes) override;
   Outcome read(BusAddress address, std::span<std::byte> data, Transaction transaction) override;
   void interrupt(unsigned vector) override;
-  std::uint64_t tag(BusAddress address, std::uint64_t size, Traffic kind) override;
+  std::uint64_t tag(BusAddress address, std::uint64_t size, AccessKind kind) override;
   void untag(std::uint64_t id) override;
   [[nodiscard]] bool bus_master() const override { return enabled_.load(std::memory_order_acquire); }
 
   // ---- the guest's side, called by its connection -------------------------------------------------------------
   /// A guest's QEMU is there. `link` is used until detach().
   void attach(std::shared_ptr<GuestLink> link);
-  /// It is gone: its memory is unmapped (after copies into it), its vectors are closed, the function is told and
+  /// It is gone: its memory is unmapped (after copies into it), its vectors are closed, the function is notified and
   /// reset. Does nothing if nobody is attached.
   void detach();
   [[nodiscard]] bool attached() const;
@@ -81,9 +81,9 @@ class Endpoint final : public Port {
  private:
   void refresh_locked();
   void reset_config(bool keep_bars);
-  void tell_function();
+  void notify_function();
   [[nodiscard]] bool refuses(Transaction transaction) const;
-  void nowhere(Count count, const char* what, BusAddress address, std::uint64_t size);
+  void unclaimed(Count count, const char* what, BusAddress address, std::uint64_t size);
   std::shared_ptr<GuestLink> link() const;
   Outcome write_elsewhere(BusAddress address, std::span<const std::byte> data, Transaction transaction,
                           std::uint64_t& length);
@@ -109,7 +109,7 @@ class Endpoint final : public Port {
   std::mutex told_mutex_;  // protects told_, and that the function hears of comings and goings in order
   bool told_ = false;      // connected() was the last that the function heard
 
-  std::atomic<bool> nowhere_logged_{false};  // once for each guest that attaches
+  std::atomic<bool> unclaimed_logged_{false};  // once for each guest that attaches
 };
 
 }  // namespace smartio::pci

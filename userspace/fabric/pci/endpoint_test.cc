@@ -132,14 +132,14 @@ TEST_F(Endpoints, ARemovedDeviceIsNotThere) {
   endpoint_.bar_write_many(0, {&store, 1});
   endpoint_.config_write(4, bytes_of(value));
   EXPECT_EQ(function_.writes(), writes);
-  EXPECT_EQ(endpoint_.write({0}, bytes_of(value), {}).delivery, Delivery::nowhere);
+  EXPECT_EQ(endpoint_.write({0}, bytes_of(value), {}).delivery, Delivery::unclaimed);
   EXPECT_EQ(memory.at(0), 0U);
   endpoint_.interrupt(0);
   EXPECT_EQ(endpoint_.counters().get(Count::interrupts_dropped), 1U);
   EXPECT_EQ(host_.find_bar({0xe0000000}, 4).endpoint, nullptr);
-  EXPECT_EQ(endpoint_.peer_write(0, 0, bytes_of(value), {}).delivery, Delivery::nowhere);
+  EXPECT_EQ(endpoint_.peer_write(0, 0, bytes_of(value), {}).delivery, Delivery::unclaimed);
   std::uint64_t read = 0;
-  EXPECT_EQ(endpoint_.peer_read(0, 0, writable_bytes_of(read), {}).delivery, Delivery::nowhere);
+  EXPECT_EQ(endpoint_.peer_read(0, 0, writable_bytes_of(read), {}).delivery, Delivery::unclaimed);
   EXPECT_EQ(read, ~0ULL);
 
   endpoint_.set_present(true);
@@ -195,7 +195,7 @@ TEST_F(Endpoints, AGuestMayComeAndGoWhileItsDeviceWorks) {
       endpoint_.read({0}, data, {});
       endpoint_.write_many(stores, {}, {});
       endpoint_.interrupt(0);
-      const auto id = endpoint_.tag({0}, 4096, Traffic::command);
+      const auto id = endpoint_.tag({0}, 4096, AccessKind::command);
       endpoint_.untag(id);
     }
   });

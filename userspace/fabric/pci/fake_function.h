@@ -50,7 +50,7 @@ class FakeFunction : public Function {
     if (bar == 2) {
       std::ranges::fill(data, std::byte{0xff});
       ++transaction.hops;
-      if (target_ == nullptr) return {Delivery::nowhere, transaction.kind};
+      if (target_ == nullptr) return {Delivery::unclaimed, transaction.kind};
       return target_->read(base_ + offset, data, transaction);
     }
     const std::scoped_lock lock(mutex_);
@@ -63,13 +63,13 @@ class FakeFunction : public Function {
                     Transaction transaction) override {
     if (bar == 2) {
       ++transaction.hops;
-      if (target_ == nullptr) return {Delivery::nowhere, transaction.kind};
+      if (target_ == nullptr) return {Delivery::unclaimed, transaction.kind};
       return target_->write(base_ + offset, data, transaction);
     }
     const std::scoped_lock lock(mutex_);
     std::memcpy(&registers_[offset], data.data(), data.size());
     ++writes_;
-    return {Delivery::endpoint, Traffic::control};
+    return {Delivery::endpoint, AccessKind::control};
   }
 
   void bar_write_many(unsigned bar, std::span<const Store> stores, Transaction transaction) override {

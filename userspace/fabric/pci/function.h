@@ -44,7 +44,7 @@ class Port {
  public:
   virtual ~Port() = default;
 
-  /// A posted write. Never blocks and never fails visibly, as on PCIe: what leads nowhere is dropped, counted,
+  /// A posted write. Never blocks and never fails visibly, as on PCIe: an unclaimed one is dropped, counted,
   /// and logged once. Aligned pieces of up to 8 bytes land as single atomic stores, in ascending order.
   virtual Outcome write(BusAddress address, std::span<const std::byte> data, Transaction transaction) = 0;
 
@@ -53,7 +53,7 @@ class Port {
   virtual void write_many(std::span<const BusStore> stores, Transaction transaction, std::span<Outcome> outcomes) = 0;
 
   /// A read. With `transaction.may_wait` it may wait for the guest's QEMU (seconds at worst): only on a thread
-  /// that nothing else waits for. Without, what only QEMU could answer is `nowhere`. `nowhere` fills all ones.
+  /// that nothing else waits for. Without, what only QEMU could answer is `unclaimed`. `unclaimed` fills all ones.
   virtual Outcome read(BusAddress address, std::span<std::byte> data, Transaction transaction) = 0;
 
   /// Signals an MSI-X vector of the function. Vectors that the guest has off are kept pending and sent when it
@@ -63,7 +63,7 @@ class Port {
   /// Declares [address, address + size) of the host's memory to be of `kind` (a submission queue: command), so
   /// that a CPU's stores there, by whatever way they come, stand in the right column of the ledger. Returns an
   /// id for untag(), 0 if the range is not memory.
-  virtual std::uint64_t tag(BusAddress address, std::uint64_t size, Traffic kind) = 0;
+  virtual std::uint64_t tag(BusAddress address, std::uint64_t size, AccessKind kind) = 0;
   virtual void untag(std::uint64_t id) = 0;
 
   /// Whether the guest set Bus Master Enable. While it is off, writes and interrupts are dropped and reads give
@@ -90,7 +90,7 @@ class Function {
   virtual void bind(Port& port) = 0;
 
   /// A load from a BAR. `data` is 1 to 8 bytes from a CPU, up to 4 KiB from a peer. Fills all of it. Returns where it
-  /// ended: `nowhere` is what PCIe calls an unsupported request, which a peer notices, and a CPU sees as all ones.
+  /// ended: `unclaimed` is what PCIe calls an unsupported request, which a peer notices, and a CPU sees as all ones.
   virtual Outcome bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) = 0;
   /// A store to a BAR; the fabric has checked that it lies inside. Returns where it ended.
   virtual Outcome bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,

@@ -49,9 +49,9 @@ class Host {
   };
   [[nodiscard]] BarHit find_bar(BusAddress address, std::uint64_t length) const;
 
-  /// How many loads of this host's QEMU from BARs of it led nowhere: QEMU can't pass that on (Endpoint::read).
-  [[nodiscard]] std::uint64_t loads_nowhere() const { return loads_nowhere_.load(std::memory_order_acquire); }
-  void load_led_nowhere() { loads_nowhere_.fetch_add(1, std::memory_order_acq_rel); }
+  /// How many loads of this host's QEMU from BARs of it were unclaimed: QEMU can't pass that on (Endpoint::read).
+  [[nodiscard]] std::uint64_t loads_unclaimed() const { return loads_unclaimed_.load(std::memory_order_acquire); }
+  void load_unclaimed() { loads_unclaimed_.fetch_add(1, std::memory_order_acq_rel); }
 
   /// Tells which BARs of `endpoint` answer now; replaces what it told before.
   void decode(Endpoint& endpoint, std::span<const ConfigSpace::DecodedBar> bars);
@@ -68,7 +68,7 @@ class Host {
   bool iommu_;
   MemoryFiles& files_;
   MemoryTags tags_;
-  std::atomic<std::uint64_t> loads_nowhere_{0};
+  std::atomic<std::uint64_t> loads_unclaimed_{0};
   mutable WriterFirstLock lock_;                      // protects windows_
   std::vector<Window> windows_;                       // by first address
   std::vector<std::unique_ptr<Endpoint>> endpoints_;  // last: an endpoint that goes takes its windows out

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "common/result.h"
+#include "base/result.h"
 
 namespace smartio::pci {
 

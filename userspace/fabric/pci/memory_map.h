@@ -8,8 +8,8 @@
 #include <shared_mutex>
 #include <string>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 #include "fabric/pci/memory_file.h"
 #include "fabric/pci/types.h"
 #include "fabric/pci/writer_first_lock.h"

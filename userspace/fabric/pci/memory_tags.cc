@@ -23,7 +23,7 @@ void MemoryTags::cut(const std::byte* begin, const std::byte* end) {
   }
 }
 
-std::uint64_t MemoryTags::add(std::span<const Interval> intervals, Traffic kind) {
+std::uint64_t MemoryTags::add(std::span<const Interval> intervals, AccessKind kind) {
   const std::unique_lock lock(lock_);
   const std::uint64_t id = next_id_++;
   for (const Interval& interval : intervals) {

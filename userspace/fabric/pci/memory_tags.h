@@ -23,7 +23,7 @@ class MemoryTags {
     std::uint64_t size;
   };
   /// Tags all of `intervals` under one id, which is never 0. A byte that is tagged twice has the newer kind.
-  std::uint64_t add(std::span<const Interval> intervals, Traffic kind);
+  std::uint64_t add(std::span<const Interval> intervals, AccessKind kind);
   /// Unknown ids are ignored. What an overlapping older tag said is not brought back.
   void remove(std::uint64_t id);
   void clear();
@@ -35,7 +35,7 @@ class MemoryTags {
    public:
     explicit Lookup(const MemoryTags& tags) : tags_(tags), any_(tags.count_.load(std::memory_order_acquire) != 0) {}
     /// The kind of what `memory` holds, `untagged` if nothing is known of it.
-    Traffic kind(const std::byte* memory, Traffic untagged) {
+    AccessKind kind(const std::byte* memory, AccessKind untagged) {
       if (!any_) return untagged;
       if (memory < begin_ || memory >= end_) search(memory);
       return tagged_ ? kind_ : untagged;
@@ -47,7 +47,7 @@ class MemoryTags {
     const MemoryTags& tags_;
     bool any_;
     bool tagged_ = false;
-    Traffic kind_ = Traffic::message;
+    AccessKind kind_ = AccessKind::message;
     const std::byte* begin_ = nullptr;
     const std::byte* end_ = nullptr;
   };
@@ -55,7 +55,7 @@ class MemoryTags {
  private:
   struct Tag {
     const std::byte* end;
-    Traffic kind;
+    AccessKind kind;
     std::uint64_t id;
   };
   void cut(const std::byte* begin, const std::byte* end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Where a device's accesses end: memory, a BAR of its host, QEMU, or nowhere.
+// Where a device's accesses end: memory, a BAR of its host, QEMU, or unclaimed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ TEST_F(Routing, EachFunctionHasItsOwnMemoryMap) {
 TEST_F(Routing, AnotherEndpointsBarComesSecond) {
   const Outcome outcome = write(kBarB + 0x100, 0x43);
   EXPECT_EQ(outcome.delivery, Delivery::endpoint);
-  EXPECT_EQ(outcome.kind, Traffic::control) << "what bar_write said it was";
+  EXPECT_EQ(outcome.kind, AccessKind::control) << "what bar_write said it was";
   EXPECT_EQ(function_b_.register_at(0x100), 0x43U);
   EXPECT_EQ(read(kBarB + 0x100), 0x43U);
   EXPECT_EQ(read_outcome_.delivery, Delivery::endpoint);
@@ -147,7 +147,7 @@ TEST_F(Routing, QemuComesLast) {
 
 TEST_F(Routing, AReadThatMustNotWaitNeverGoesToQemu) {
   EXPECT_EQ(read(0xd0000000), ~0ULL);
-  EXPECT_EQ(read_outcome_.delivery, Delivery::nowhere);
+  EXPECT_EQ(read_outcome_.delivery, Delivery::unclaimed);
   EXPECT_TRUE(link_->reads.empty());
 }
 
@@ -166,7 +166,7 @@ TEST_F(RoutingWithIommu, BarsAreReachedThroughQemuOnly) {
 TEST_F(RoutingWithIommu, AReadThatQemuFindsNothingForFails) {
   link_->in_bar = [this](std::span<std::byte> data) { b_.bar_read(2, 0x40, data); };
   EXPECT_EQ(read(kWindowB + 0x40, {.may_wait = true}), ~0ULL);
-  EXPECT_EQ(read_outcome_.delivery, Delivery::nowhere) << "the window is shut, and QEMU reports success";
+  EXPECT_EQ(read_outcome_.delivery, Delivery::unclaimed) << "the window is shut, and QEMU reports success";
   function_b_.open_window(a_, {0x1000});
   ASSERT_EQ(write(0x1040, ~0ULL).delivery, Delivery::memory);
   EXPECT_EQ(read(kWindowB + 0x40, {.may_wait = true}), ~0ULL);
@@ -208,50 +208,50 @@ TEST_F(Routing, AnAccessIsSplitWhereItsWaysPart) {
 TEST_F(Routing, AnAccessOfWhichAPartFailsHasFailed) {
   link_->alive = false;
   std::vector<std::byte> data(0x2000);
-  EXPECT_EQ(a_.write({(1 << 20) - 0x1000}, data, {}).delivery, Delivery::nowhere);
-  EXPECT_EQ(a_.read({(1 << 20) - 0x1000}, data, {}).delivery, Delivery::nowhere);
+  EXPECT_EQ(a_.write({(1 << 20) - 0x1000}, data, {}).delivery, Delivery::unclaimed);
+  EXPECT_EQ(a_.read({(1 << 20) - 0x1000}, data, {}).delivery, Delivery::unclaimed);
   EXPECT_EQ(data[0xfff], std::byte{0});
   EXPECT_EQ(data[0x1000], std::byte{0xff});
 }
 
 TEST_F(Routing, TheEndOfTheAddressSpaceIsAnEnd) {
-  EXPECT_EQ(write(~0ULL - 3, 1).delivery, Delivery::nowhere);
+  EXPECT_EQ(write(~0ULL - 3, 1).delivery, Delivery::unclaimed);
   EXPECT_THAT(link_->writes, testing::ElementsAre(testing::Pair(~0ULL - 3, 4)));
   EXPECT_EQ(read(~0ULL - 3, {.may_wait = true}), 0xfffffffffcfcfcfcU);
   const BusStore store{{~0ULL - 3}, 8, 1};
   Outcome outcome;
   a_.write_many({&store, 1}, {}, {&outcome, 1});
-  EXPECT_EQ(outcome.delivery, Delivery::nowhere);
+  EXPECT_EQ(outcome.delivery, Delivery::unclaimed);
 }
 
 TEST_F(Routing, MsiAddressesAreInterruptsAndNeverMemory) {
   ASSERT_TRUE(a_.memory().map({0xfee00000}, 4096, {true, true}, 0, memory_.fd()));
   const Outcome outcome = write(0xfee01000, 0x41);
   EXPECT_EQ(outcome.delivery, Delivery::qemu);
-  EXPECT_EQ(outcome.kind, Traffic::interrupt);
+  EXPECT_EQ(outcome.kind, AccessKind::interrupt);
   EXPECT_EQ(write(0xfee00000, 0x41).delivery, Delivery::qemu);
   EXPECT_EQ(memory_.at(0), 0U);
-  EXPECT_EQ(write(0xfef00000, 0x41).kind, Traffic::message);
+  EXPECT_EQ(write(0xfef00000, 0x41).kind, AccessKind::message);
 }
 
 TEST_F(Routing, TaggedMemoryIsKnownThroughEveryFunction) {
   ASSERT_TRUE(b_.memory().map({0x500000}, 0x10000, {true, true}, 0x2000, memory_.fd()));
-  const std::uint64_t id = a_.tag({0x2000}, 0x1000, Traffic::command);
+  const std::uint64_t id = a_.tag({0x2000}, 0x1000, AccessKind::command);
   ASSERT_NE(id, 0U);
   const std::uint64_t value = 7;
-  EXPECT_EQ(b_.write({0x500000}, bytes_of(value), {}).kind, Traffic::command);
-  EXPECT_EQ(b_.write({0x501000}, bytes_of(value), {}).kind, Traffic::message);
-  EXPECT_EQ(b_.write({0x500000}, bytes_of(value), {Traffic::data, 0, false}).kind, Traffic::data)
+  EXPECT_EQ(b_.write({0x500000}, bytes_of(value), {}).kind, AccessKind::command);
+  EXPECT_EQ(b_.write({0x501000}, bytes_of(value), {}).kind, AccessKind::message);
+  EXPECT_EQ(b_.write({0x500000}, bytes_of(value), {AccessKind::data, 0, false}).kind, AccessKind::data)
       << "the origin knew better";
   const std::array<BusStore, 3> stores = {BusStore{{0x1ff8}, 8, 1}, {{0x2ff8}, 8, 2}, {{0x3000}, 8, 3}};
   std::array<Outcome, 3> outcomes;
   a_.write_many(stores, {}, outcomes);
-  EXPECT_EQ(outcomes[0].kind, Traffic::message);
-  EXPECT_EQ(outcomes[1].kind, Traffic::command);
-  EXPECT_EQ(outcomes[2].kind, Traffic::message);
+  EXPECT_EQ(outcomes[0].kind, AccessKind::message);
+  EXPECT_EQ(outcomes[1].kind, AccessKind::command);
+  EXPECT_EQ(outcomes[2].kind, AccessKind::message);
   a_.untag(id);
-  EXPECT_EQ(b_.write({0x500000}, bytes_of(value), {}).kind, Traffic::message);
-  EXPECT_EQ(a_.tag({0xd0000000}, 0x1000, Traffic::command), 0U) << "not memory";
+  EXPECT_EQ(b_.write({0x500000}, bytes_of(value), {}).kind, AccessKind::message);
+  EXPECT_EQ(a_.tag({0xd0000000}, 0x1000, AccessKind::command), 0U) << "not memory";
 }
 
 TEST_F(Routing, ManyStoresGoTheirOwnWays) {
@@ -268,25 +268,25 @@ TEST_F(Routing, ManyStoresGoTheirOwnWays) {
   EXPECT_EQ(outcomes[0].delivery, Delivery::memory);
   EXPECT_EQ(outcomes[1].delivery, Delivery::endpoint);
   EXPECT_EQ(outcomes[2].delivery, Delivery::qemu);
-  EXPECT_EQ(outcomes[4].kind, Traffic::interrupt);
+  EXPECT_EQ(outcomes[4].kind, AccessKind::interrupt);
   a_.write_many(stores, {}, {});
 }
 
 TEST_F(Routing, WithoutBusMasteringNothingLeaves) {
   command(a_, 2);
   EXPECT_FALSE(a_.bus_master());
-  EXPECT_EQ(write(0x1000, 1).delivery, Delivery::nowhere);
+  EXPECT_EQ(write(0x1000, 1).delivery, Delivery::unclaimed);
   EXPECT_EQ(memory_.at(0x1000), 0U);
   EXPECT_EQ(read(0x1000, {.may_wait = true}), ~0ULL);
   const BusStore store{{0x1000}, 8, 1};
-  Outcome outcome{Delivery::memory, Traffic::data};
+  Outcome outcome{Delivery::memory, AccessKind::data};
   a_.write_many({&store, 1}, {}, {&outcome, 1});
-  EXPECT_EQ(outcome.delivery, Delivery::nowhere);
+  EXPECT_EQ(outcome.delivery, Delivery::unclaimed);
   EXPECT_EQ(memory_.at(0x1000), 0U);
   a_.interrupt(0);
   EXPECT_EQ(a_.counters().get(Count::interrupts_dropped), 1U);
-  EXPECT_EQ(a_.counters().get(Count::dma_writes_nowhere), 2U);
-  EXPECT_EQ(a_.counters().get(Count::dma_reads_nowhere), 1U);
+  EXPECT_EQ(a_.counters().get(Count::dma_writes_unclaimed), 2U);
+  EXPECT_EQ(a_.counters().get(Count::dma_reads_unclaimed), 1U);
 }
 
 TEST_F(Routing, AWindowLeadsToAnotherHost) {
@@ -302,18 +302,18 @@ TEST_F(Routing, AWindowLeadsToAnotherHost) {
   EXPECT_EQ(read(kWindowB + 0x10), 0x99U);
   EXPECT_EQ(read_outcome_.delivery, Delivery::memory);
   EXPECT_EQ(read(kWindowB + (1 << 20)), ~0ULL) << "what the far host does not map";
-  EXPECT_EQ(read_outcome_.delivery, Delivery::nowhere) << "the device that reads is told";
+  EXPECT_EQ(read_outcome_.delivery, Delivery::unclaimed) << "the device that reads is told";
 }
 
 TEST_F(Routing, WindowsThatLeadIntoEachOtherEnd) {
   function_a_.open_window(b_, {kWindowB});     // a's window -> b's bus -> b's window …
   function_b_.open_window(a_, {0x800000000});  // … -> a's bus -> a's window
-  EXPECT_EQ(write(kWindowB, 1).delivery, Delivery::nowhere);
+  EXPECT_EQ(write(kWindowB, 1).delivery, Delivery::unclaimed);
   EXPECT_EQ(read(kWindowB), ~0ULL);
   const BusStore store{{kWindowB}, 8, 1};
   Outcome outcome;
   a_.write_many({&store, 1}, {}, {&outcome, 1});
-  EXPECT_EQ(outcome.delivery, Delivery::nowhere);
+  EXPECT_EQ(outcome.delivery, Delivery::unclaimed);
 }
 
 TEST_F(Routing, DevicesOfADeadGuestReachNothing) {
@@ -321,7 +321,7 @@ TEST_F(Routing, DevicesOfADeadGuestReachNothing) {
   EXPECT_EQ(function_a_.disconnects(), 1);
   EXPECT_EQ(function_a_.last_reset(), ResetCause::disconnect);
   EXPECT_FALSE(a_.bus_master());
-  EXPECT_EQ(write(0x1000, 1).delivery, Delivery::nowhere);
+  EXPECT_EQ(write(0x1000, 1).delivery, Delivery::unclaimed);
   EXPECT_EQ(a_.memory().ranges(), 0U);
   a_.detach();
   EXPECT_EQ(function_a_.disconnects(), 1) << "once";

@@ -12,7 +12,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "common/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace smartio::pci {
 

@@ -26,7 +26,7 @@ constexpr bool is_interrupt(BusAddress address) {
 }
 
 /// What a transaction carries: the columns of the ledger.
-enum class Traffic : std::uint8_t {
+enum class AccessKind : std::uint8_t {
   command,     ///< submission queue entries, written by a CPU or fetched by a drive
   doorbell,    ///< NVMe queue doorbells
   data,        ///< payload of commands
@@ -36,31 +36,31 @@ enum class Traffic : std::uint8_t {
   message,     ///< whatever a CPU stores to or loads from the peer's memory: rings, bootstrap pages, test data
   control,     ///< device registers other than doorbells
 };
-inline constexpr std::size_t kTrafficKinds = 8;
+inline constexpr std::size_t kAccessKinds = 8;
 
 /// What travels with an access from its origin to its end.
 struct Transaction {
   /// What the origin knows of it; `message` lets the place where it ends say better (a doorbell, an SQ).
-  Traffic kind = Traffic::message;
+  AccessKind kind = AccessKind::message;
   /// NTBs crossed so far. Routing gives up at kMaxHops, so two windows that lead into each other end.
   std::uint8_t hops = 0;
-  /// Reads only: may this wait for a guest's QEMU? Never true for what answers a guest's own read (design.md 6).
+  /// Reads only: may this wait for a guest's QEMU? Never true for the answer to a guest's own read: docs/fabric.md.
   bool may_wait = false;
 };
 inline constexpr std::uint8_t kMaxHops = 4;
 
 /// Where an access ended.
 enum class Delivery : std::uint8_t {
-  memory,    ///< guest memory that this process has mapped
-  endpoint,  ///< a BAR of another endpoint of the host (peer to peer)
-  qemu,      ///< handed to the guest's QEMU, which applies IOMMU, interrupt remapping and its memory map
-  nowhere,   ///< dropped; a read gave all ones
+  memory,     ///< guest memory that this process has mapped
+  endpoint,   ///< a BAR of another endpoint of the host (peer to peer)
+  qemu,       ///< handed to the guest's QEMU, which applies IOMMU, interrupt remapping and its memory map
+  unclaimed,  ///< dropped; a read gave all ones
 };
 
 /// How an access ended, and what it turned out to be.
 struct Outcome {
-  Delivery delivery = Delivery::nowhere;
-  Traffic kind = Traffic::message;
+  Delivery delivery = Delivery::unclaimed;
+  AccessKind kind = AccessKind::message;
 };
 
 /// One store of a guest to a BAR, up to 8 bytes, little endian in `data`.

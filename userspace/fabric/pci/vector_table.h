@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace smartio::pci {
 

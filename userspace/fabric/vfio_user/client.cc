@@ -6,13 +6,14 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+
+#include "base/unix_socket.h"
 
 namespace smartio::vfio_user {
 
@@ -36,16 +37,7 @@ SharedMemory::~SharedMemory() {
 }
 
 Result<Client> Client::connect(const std::filesystem::path& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string text = path.string();
-  if (text.size() >= sizeof(address.sun_path)) return fail(fmt::format("{}: the path is too long", text));
-  std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
-  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    return fail(fmt::format("{}: cannot connect: {}", text, std::strerror(errno)));
-  }
-  return Client(std::move(socket));
+  return connect_unix(path).transform([](UniqueFd socket) { return Client(std::move(socket)); });
 }
 
 Result<Client> Client::open(const std::filesystem::path& path) {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 #include "fabric/pci/types.h"
 #include "fabric/vfio_user/message_reader.h"
 #include "fabric/vfio_user/protocol.h"

@@ -38,7 +38,8 @@ Result<std::uint32_t> max_transfer(std::span<const std::byte> text) {
 
 }  // namespace
 
-Connection::Connection(pci::Endpoint& endpoint, UniqueFd socket, UniqueFd wake, std::chrono::milliseconds read_deadline)
+Connection::Connection(pci::Endpoint& endpoint, UniqueFd socket, std::shared_ptr<const Wakeup> wake,
+                       std::chrono::milliseconds read_deadline)
     : endpoint_(endpoint),
       outbox_(std::make_shared<Outbox>(std::move(socket), std::move(wake))),
       dma_(std::make_shared<DmaRequests>(outbox_, read_deadline, [&endpoint] { endpoint.refused_by_qemu(); })) {

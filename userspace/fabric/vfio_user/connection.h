@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 #include "fabric/pci/endpoint.h"
 #include "fabric/vfio_user/dma_requests.h"
 #include "fabric/vfio_user/message_reader.h"
@@ -21,8 +21,9 @@ namespace smartio::vfio_user {
 /// endpoint, whatever the client left behind.
 class Connection {
  public:
-  /// `wake` becomes readable when there is something to send; poll it with the socket.
-  Connection(pci::Endpoint& endpoint, UniqueFd socket, UniqueFd wake, std::chrono::milliseconds read_deadline);
+  /// `wake` is signalled when there is something to send; poll it with the socket.
+  Connection(pci::Endpoint& endpoint, UniqueFd socket, std::shared_ptr<const Wakeup> wake,
+             std::chrono::milliseconds read_deadline);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

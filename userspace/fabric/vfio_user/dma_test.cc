@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/eventually.h"
 #include "fabric/pci/test_memory.h"
 #include "fabric/vfio_user/fixture.h"
 #include "fabric/vfio_user/outbox.h"
@@ -26,7 +27,7 @@ using pci::Count;
 using pci::Delivery;
 using pci::writable_bytes_of;
 
-constexpr pci::Transaction kMayWait{pci::Traffic::data, 0, true};
+constexpr pci::Transaction kMayWait{pci::AccessKind::data, 0, true};
 
 class Dma : public testing::Test {
  protected:
@@ -160,13 +161,13 @@ TEST_F(Dma, ARefusedReadIsAllOnes) {
     return served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery;
   });
   ASSERT_TRUE(client_.serve(5s).value_or(false));
-  EXPECT_EQ(device.get(), Delivery::nowhere);
+  EXPECT_EQ(device.get(), Delivery::unclaimed);
   EXPECT_EQ(value, ~0U);
 }
 
 TEST_F(ShortDeadline, AReadThatNobodyAnswersEnds) {
   std::uint32_t value = 0;
-  EXPECT_EQ(served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery, Delivery::nowhere);
+  EXPECT_EQ(served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery, Delivery::unclaimed);
   EXPECT_EQ(value, ~0U);
   // The answer that comes too late harms nobody.
   client_.set_dma_handler({.read = [](BusAddress, std::span<std::byte>) { return true; }, .write = {}});
@@ -183,7 +184,7 @@ TEST_F(Dma, AReadEndsAtOnceWhenTheGuestDies) {
   std::array<std::byte, 16> peeked;
   ASSERT_GT(::recv(client_.socket(), peeked.data(), peeked.size(), MSG_PEEK), 0) << "the request is out";
   served_.replace(client_);
-  EXPECT_EQ(device.get(), Delivery::nowhere);
+  EXPECT_EQ(device.get(), Delivery::unclaimed);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s) << "not by its deadline of 5 s";
 }
 
@@ -201,7 +202,7 @@ TEST_F(Dma, AReplyOfTheWrongSizeEndsTheConnection) {
   } reply{{request.id, request.command, 40, kFlagReply, 0}, {0xd0000000, 8}, 0};
   ASSERT_TRUE(client_.send_raw(bytes_of(reply)));
   EXPECT_TRUE(client_.closed_within(5s));
-  EXPECT_EQ(device.get(), Delivery::nowhere);
+  EXPECT_EQ(device.get(), Delivery::unclaimed);
 }
 
 TEST_F(Dma, AGuestThatReadsNothingHoldsNobodyUpAndCostsNoMoreThanItsQueue) {

@@ -18,16 +18,6 @@
 
 namespace smartio::vfio_user {
 
-/// Waits until `condition` holds; false if it does not within ten seconds.
-inline bool eventually(const std::function<bool()>& condition) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
-
 /// One host with one served endpoint.
 class Served {
  public:

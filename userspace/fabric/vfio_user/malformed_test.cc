@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/eventually.h"
 #include "fabric/pci/test_memory.h"
 #include "fabric/vfio_user/fixture.h"
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
 #include "fabric/vfio_user/protocol.h"
 
 namespace smartio::vfio_user {

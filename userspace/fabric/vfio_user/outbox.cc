@@ -88,10 +88,7 @@ bool Outbox::send(const Header& header, std::span<const std::byte> part, std::sp
   const bool first = queue_.empty();
   (kind == Kind::reply ? queued_replies_ : queued_posted_) += size;
   queue_.push_back(std::move(item));
-  if (first) {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t woken = ::write(wake_.get(), &one, sizeof(one));
-  }
+  if (first) wake_->signal();
   return true;
 }
 

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "common/unique_fd.h"
+#include "base/unique_fd.h"
+#include "base/wakeup.h"
 #include "fabric/vfio_user/protocol.h"
 
 namespace smartio::vfio_user {
@@ -19,8 +21,8 @@ namespace smartio::vfio_user {
 /// header, so messages are handed to the socket such that their headers never come apart. Thread-safe.
 class Outbox {
  public:
-  /// `wake` is an eventfd, written when the queue is no longer empty: the connection's thread polls it.
-  Outbox(UniqueFd socket, UniqueFd wake) : socket_(std::move(socket)), wake_(std::move(wake)) {}
+  /// `wake` is signalled when the queue is no longer empty: the connection's thread polls it.
+  Outbox(UniqueFd socket, std::shared_ptr<const Wakeup> wake) : socket_(std::move(socket)), wake_(std::move(wake)) {}
 
   [[nodiscard]] int socket() const { return socket_.get(); }
 
@@ -55,7 +57,7 @@ class Outbox {
   bool drain_locked();
 
   const UniqueFd socket_;
-  const UniqueFd wake_;
+  const std::shared_ptr<const Wakeup> wake_;
   mutable std::mutex mutex_;  // protects all below, and the order on the socket
   std::deque<Item> queue_;
   std::size_t queued_posted_ = 0;

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "fabric/vfio_user/server.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,37 +11,22 @@
 #include <cstring>
 #include <optional>
 
+#include "base/unix_socket.h"
 #include "fabric/vfio_user/connection.h"
 
 namespace smartio::vfio_user {
 
 Result<std::unique_ptr<Server>> Server::start(pci::Endpoint& endpoint, const std::filesystem::path& path,
                                               Options options) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string text = path.string();
-  if (text.empty() || text.size() >= sizeof(address.sun_path)) {
-    return fail(fmt::format("{}: a socket's path has 1 to {} bytes", text, sizeof(address.sun_path) - 1));
-  }
-  std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
-  struct stat status{};
-  if (::lstat(text.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(text.c_str());
-
-  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!listener || !wake) return fail(fmt::format("{}: {}", text, std::strerror(errno)));
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(listener.get(), 4) != 0) {
-    return fail(fmt::format("{}: cannot listen: {}", text, std::strerror(errno)));
-  }
-  return std::unique_ptr<Server>(new Server(endpoint, path, std::move(listener), std::move(wake), options));
+  auto listener = listen_unix(path);
+  if (!listener) return std::unexpected(listener.error());
+  return std::unique_ptr<Server>(new Server(endpoint, path, std::move(*listener), options));
 }
 
-Server::Server(pci::Endpoint& endpoint, std::filesystem::path path, UniqueFd listener, UniqueFd wake, Options options)
+Server::Server(pci::Endpoint& endpoint, std::filesystem::path path, UniqueFd listener, Options options)
     : endpoint_(endpoint),
       path_(std::move(path)),
       listener_(std::move(listener)),
-      wake_(std::move(wake)),
       options_(options),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
@@ -57,13 +37,10 @@ Server::~Server() {
 }
 
 void Server::run(const std::stop_token& stop) {
-  const std::stop_callback wake_up(stop, [this] {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
-  });
+  const std::stop_callback wake_up(stop, [this] { wake_->signal(); });
   std::optional<Connection> connection;
   while (!stop.stop_requested()) {
-    std::array<pollfd, 3> polled = {{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, {-1, 0, 0}}};
+    std::array<pollfd, 3> polled = {{{wake_->fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, {-1, 0, 0}}};
     if (connection) {
       polled[2].fd = connection->socket();
       if (connection->wants_input()) polled[2].events |= POLLIN;
@@ -73,10 +50,7 @@ void Server::run(const std::stop_token& stop) {
       spdlog::error("{}: poll: {}", endpoint_.full_name(), std::strerror(errno));
       return;
     }
-    if ((polled[0].revents & POLLIN) != 0) {
-      std::uint64_t count;
-      [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &count, sizeof(count));
-    }
+    if ((polled[0].revents & POLLIN) != 0) wake_->clear();
     if (connection && polled[2].revents != 0) {
       bool alive = (polled[2].revents & POLLNVAL) == 0;
       if (alive && (polled[2].revents & POLLOUT) != 0) alive = connection->send();
@@ -104,8 +78,7 @@ void Server::run(const std::stop_token& stop) {
         continue;
       }
       spdlog::info("{}: guest connected", endpoint_.full_name());
-      UniqueFd wake(::fcntl(wake_.get(), F_DUPFD_CLOEXEC, 0));
-      connection.emplace(endpoint_, std::move(client), std::move(wake), options_.read_deadline);
+      connection.emplace(endpoint_, std::move(client), wake_, options_.read_deadline);
     }
   }
 }

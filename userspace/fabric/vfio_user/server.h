@@ -7,8 +7,9 @@
 #include <stop_token>
 #include <thread>
 
-#include "common/result.h"
-#include "common/unique_fd.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "base/wakeup.h"
 #include "fabric/pci/endpoint.h"
 
 namespace smartio::vfio_user {
@@ -35,13 +36,13 @@ class Server {
   Server& operator=(const Server&) = delete;
 
  private:
-  Server(pci::Endpoint& endpoint, std::filesystem::path path, UniqueFd listener, UniqueFd wake, Options options);
+  Server(pci::Endpoint& endpoint, std::filesystem::path path, UniqueFd listener, Options options);
   void run(const std::stop_token& stop);
 
   pci::Endpoint& endpoint_;
   std::filesystem::path path_;
   UniqueFd listener_;
-  UniqueFd wake_;  // eventfd: something to send, or to stop
+  const std::shared_ptr<const Wakeup> wake_ = std::make_shared<Wakeup>();  // something to send, or to stop
   Options options_;
   std::jthread thread_;
 };

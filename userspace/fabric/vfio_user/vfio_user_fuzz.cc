@@ -80,8 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return 0;
   UniqueFd guest(ends[0]);
-  UniqueFd wake(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  Connection connection(endpoint, UniqueFd(ends[1]), std::move(wake), std::chrono::milliseconds(1));
+  Connection connection(endpoint, UniqueFd(ends[1]), std::make_shared<Wakeup>(), std::chrono::milliseconds(1));
 
   Input input({data, size});
   if (input.take<std::uint8_t>() % 8 != 0) {  // most inputs start where QEMU would

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+namespace smartio {
+
+/// The moment by which something has to be done. Whatever waits for something outside takes one.
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  static Deadline in(Clock::duration time) { return Deadline(Clock::now() + time); }
+  static Deadline never() { return Deadline(Clock::time_point::max()); }
+
+  [[nodiscard]] bool passed() const { return at_ != Clock::time_point::max() && Clock::now() >= at_; }
+  /// For poll(2): milliseconds left, rounded up, 0 when passed, at most a second, so that callers look around
+  /// (is the process there, was ^C pressed) at least that often.
+  [[nodiscard]] int poll_ms() const {
+    using std::chrono::milliseconds;
+    if (at_ == Clock::time_point::max()) return 1000;
+    const auto left = std::chrono::ceil<milliseconds>(at_ - Clock::now());
+    return static_cast<int>(std::clamp(left, milliseconds(0), milliseconds(1000)).count());
+  }
+  /// The earlier of the two.
+  [[nodiscard]] Deadline or_earlier(Deadline other) const { return Deadline(std::min(at_, other.at_)); }
+
+ private:
+  explicit Deadline(Clock::time_point at) : at_(at) {}
+  Clock::time_point at_;
+};
+
+}  // namespace smartio

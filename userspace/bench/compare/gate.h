@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/compare/figures.h"
+#include "bench/guests/spread.h"
+
+namespace smartio::bench_compare {
+
+/// By the names of jobs, what an I/O over the link costs.
+template <typename Number>
+struct Costs {
+  std::map<std::string, Number> instructions;         ///< of the borrower, against the stock driver's of the same round
+  std::map<std::string, Number> driver_instructions;  ///< those in smartio_nvme
+  std::map<std::string, Number> transactions;         ///< on the cable
+
+  bool operator==(const Costs&) const = default;
+};
+using Limits = Costs<double>;       ///< what it did when somebody looked last
+using Seen = Costs<bench::Spread>;  ///< over the rounds of a run
+
+/// A run is worse if its median is so much above the limit.
+inline constexpr double kWorse = 0.01;
+/// A run whose rounds differ by more can't tell.
+inline constexpr double kNoise = 0.02;
+
+/// The scenarios and jobs that a run needs for it.
+std::vector<std::string> gate_scenarios();
+std::vector<std::string> gate_jobs();
+
+/// A job that was not measured is an error.
+Result<Seen> seen_costs(const Figures& figures);
+/// The medians.
+Limits limits_of(const Seen& seen);
+/// For limits_from().
+nlohmann::ordered_json to_json(const Limits& limits);
+/// A file's text; one that holds nothing to any limit is an error.
+Result<Limits> limits_from(std::string_view text);
+
+/// A line for each figure of `limits`: reached unless the run's is worse, missing, or too noisy.
+std::vector<Aim> judge(const Seen& seen, const Limits& limits);
+
+}  // namespace smartio::bench_compare

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/compare/scenario.h"
+#include "bench/guests/counters.h"
+#include "bench/guests/guests.h"
+#include "bench/guests/symbols.h"
+#include "cluster/cluster.h"
+
+namespace smartio::bench_compare {
+
+/// The cluster that is measured on: its hosts' drivers.
+class Rig {
+ public:
+  /// `mtu`: of the hosts' network, in bytes, for NVMe-oF.
+  Rig(cluster::Cluster& cluster, unsigned mtu) : cluster_(cluster), guests_(cluster), counters_(cluster), mtu_(mtu) {}
+
+  /// A scenario's drivers, whatever was there before. The path of its disk on its host.
+  Result<std::string> enter(const Scenario& scenario);
+  /// One drive for all hosts of any cluster, the lender too. The path of its disk on each.
+  Result<std::map<std::string, std::string>> enter_sharing();
+  /// No driver is left anywhere.
+  Result<void> leave();
+
+  [[nodiscard]] bench::Guests& guests() { return guests_; }
+  [[nodiscard]] bench::Counters& counters() { return counters_; }
+  Result<std::vector<std::string>> hosts() const { return cluster_.running_hosts(); }
+
+ private:
+  Result<void> enter_fabrics(const std::string& transport);
+
+  cluster::Cluster& cluster_;
+  bench::Guests guests_;
+  bench::Counters counters_;
+  unsigned mtu_;
+};
+
+}  // namespace smartio::bench_compare

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "bench/compare/tally.h"
+
+#include <iterator>
+#include <string>
+
+#include "bench/guests/spread.h"
+
+namespace smartio::bench_compare {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::array<std::string_view, kCounts> kNames{
+    "instructions", "spinning",   "of processes",   "interrupts",   "device interrupts",       "context switches",
+    "DMA maps",     "DMA unmaps", "IOMMU commands", "bytes copied", "instructions with copies"};
+
+std::vector<Count> counts_of(std::string_view function) {
+  if (function == "common_interrupt") return {Count::interrupts, Count::device_interrupts};
+  if (function.starts_with("sysvec_")) return {Count::interrupts};
+  if (function == "__switch_to_asm") return {Count::context_switches};
+  if (function == "qi_submit_sync") return {Count::iommu_commands};
+  for (const char* map : {"dma_map_page_attrs", "dma_map_sg_attrs", "dma_map_sgtable", "dma_map_resource"}) {
+    if (function == map) return {Count::dma_maps};
+  }
+  for (const char* unmap : {"dma_unmap_page_attrs", "dma_unmap_sg_attrs", "dma_unmap_resource"}) {
+    if (function == unmap) return {Count::dma_unmaps};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(Count count) { return kNames.at(static_cast<std::size_t>(count)); }
+
+Tally& Tally::operator-=(const Tally& other) {
+  for (std::size_t i = 0; i < kCounts; ++i) values_[i] -= other.values_[i];
+  return *this;
+}
+
+Tally& Tally::operator*=(double factor) {
+  for (double& value : values_) value *= factor;
+  return *this;
+}
+
+Tally median(const std::vector<Tally>& all) {
+  Tally result;
+  for (std::size_t i = 0; i < kCounts; ++i) {
+    std::vector<double> values;
+    for (const Tally& one : all) values.push_back(one[static_cast<Count>(i)]);
+    result[static_cast<Count>(i)] = bench::spread_of(std::move(values)).median;
+  }
+  return result;
+}
+
+Tallier::Tallier(const bench::Symbols& symbols) {
+  const auto& functions = symbols.functions();
+  for (auto at = functions.begin(); at != functions.end(); ++at) {
+    const auto& [address, name] = *at;
+    if (name == "native_queued_spin_lock_slowpath") {
+      spin_begin_ = address;
+      spin_end_ = std::next(at) == functions.end() ? address : std::next(at)->first;
+    }
+    if (auto counts = counts_of(name); !counts.empty()) by_address_.emplace(address, std::move(counts));
+  }
+}
+
+Tally Tallier::operator()(const json& blocks) const {
+  Tally tally;
+  tally[Count::user_instructions] = blocks.at("user");
+  tally[Count::copied_bytes] = blocks.at("copied");
+  tally[Count::instructions] = tally[Count::user_instructions] + blocks.at("other").get<double>();
+  for (const json& block : blocks.at("kernel")) {
+    const auto address = block.at(0).get<std::uint64_t>();
+    tally[spins(address) ? Count::spinning : Count::instructions] += block.at(1).get<double>();
+    const auto found = by_address_.find(address);
+    if (found == by_address_.end()) continue;
+    for (const Count count : found->second) tally[count] += block.at(2).get<double>();
+  }
+  tally[Count::with_copies] = tally[Count::instructions] + tally[Count::copied_bytes] / kCopyStep;
+  return tally;
+}
+
+}  // namespace smartio::bench_compare

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bench/guests/symbols.h"
+
+namespace smartio::bench_compare {
+
+/// What a host does that doesn't depend on how fast it is. Calls are counted where the functions begin.
+enum class Count : std::size_t {
+  instructions,       ///< of all its vCPUs, but for those that spin
+  spinning,           ///< instructions that wait for a lock: as many as the other CPU is long in giving it back
+  user_instructions,  ///< of them those of processes
+  interrupts,         ///< all: of devices, timers, other CPUs
+  device_interrupts,  ///< common_interrupt()
+  context_switches,   ///< __switch_to_asm()
+  dma_maps,           ///< calls of the DMA API: a page, or a list
+  dma_unmaps,
+  iommu_commands,  ///< qi_submit_sync(): invalidations that the CPU waits for
+  copied_bytes,    ///< by the kernel's string moves
+  with_copies,     ///< instructions, and one more for each kCopyStep bytes copied
+};
+inline constexpr std::size_t kCounts = 11;
+/// The plugin counts a repeated string move as one instruction, however long it is. A copy without string moves takes a
+/// load and a store for each 32 bytes, with the widest registers that all x86-64 servers have: one for 16 bytes.
+inline constexpr double kCopyStep = 16;
+/// "instructions", "DMA maps", …
+std::string_view name_of(Count count);
+
+/// One number for each Count.
+class Tally {
+ public:
+  [[nodiscard]] double operator[](Count count) const { return values_[static_cast<std::size_t>(count)]; }
+  double& operator[](Count count) { return values_[static_cast<std::size_t>(count)]; }
+
+  Tally& operator-=(const Tally& other);
+  Tally& operator*=(double factor);
+  friend Tally operator-(Tally one, const Tally& other) { return one -= other; }
+  friend Tally operator*(Tally one, double factor) { return one *= factor; }
+
+ private:
+  std::array<double, kCounts> values_{};
+};
+
+/// Each count's median.
+Tally median(const std::vector<Tally>& all);
+
+/// Sums a plugin's answers to "blocks" up, for one running kernel with the modules that it has now.
+class Tallier {
+ public:
+  explicit Tallier(const bench::Symbols& symbols);
+
+  /// Since the host's QEMU has started.
+  [[nodiscard]] Tally operator()(const nlohmann::json& blocks) const;
+
+ private:
+  [[nodiscard]] bool spins(std::uint64_t address) const { return spin_begin_ <= address && address < spin_end_; }
+
+  std::unordered_map<std::uint64_t, std::vector<Count>> by_address_;
+  std::uint64_t spin_begin_ = 0;  ///< of the function that waits for a lock
+  std::uint64_t spin_end_ = 0;
+};
+
+}  // namespace smartio::bench_compare

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "bench/guests/lending.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "base/deadline.h"
+#include "base/text.h"
+#include "cluster/interrupt.h"
+
+namespace smartio::bench {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kPatience = 60s;
+
+// The disks there are, or those whose serial number begins with $1: /dev/nvmeXnY, not the hidden disks of their paths.
+constexpr std::string_view kDisk = R"(for d in /sys/block/nvme*; do
+  n=${d##*/}
+  case $n in nvme*c*) continue ;; esac
+  case $(cat $d/device/serial) in "$1"*) ;; *) continue ;; esac
+  [ -b /dev/$n ] && dd if=/dev/$n of=/dev/null bs=4096 count=1 iflag=direct status=none 2> /dev/null && echo /dev/$n
+done; true)";
+
+// The lender's drive, once a link is up.
+constexpr std::string_view kLend = R"sh(for ((i = 0; i < 300; i++)); do
+  ! grep -qsx up /sys/class/smartio_link/*/state || break
+  sleep 0.1
+done
+)sh";
+
+constexpr std::string_view kUnlend = R"sh(! pkill -KILL -x fio || sleep 1
+! [ -d /sys/module/smartio_nvme ] || rmmod smartio_nvme
+for d in /sys/class/smartio_lent/*; do [ ! -e "$d" ] || smartioctl unlend "${d##*/}" > /dev/null; done
+for m in nvme smartio_nvme_mgr ntb_smartio; do ! [ -d /sys/module/$m ] || modprobe -r $m; done)sh";
+
+}  // namespace
+
+Result<void> lend(Guests& guests, const std::vector<std::string>& hosts) {
+  for (const std::string& host : hosts) {
+    if (const auto loaded = guests.shell(host, "modprobe ntb_hw_amd; modprobe ntb_smartio"); !loaded) {
+      return std::unexpected(loaded.error());
+    }
+  }
+  const auto lent = guests.shell(kLender, fmt::format("{}smartioctl lend \"{}\"", kLend, kDriveAddress));
+  if (!lent) return std::unexpected(lent.error());
+  return {};
+}
+
+Result<void> unlend(Guests& guests, const std::string& host) {
+  const auto left = guests.shell(host, kUnlend);
+  if (!left) return std::unexpected(left.error());
+  return {};
+}
+
+Result<std::string> one_disk(Guests& guests, const std::string& host, const std::string& drive) {
+  const auto deadline = Deadline::in(kPatience);
+  while (!deadline.passed() && cluster::interrupted() == 0) {
+    const auto disk = guests.shell(host, kDisk, {drive.empty() ? "" : drive + "-"});
+    if (!disk) return disk;
+    if (const std::string path(trimmed(*disk)); !path.empty() && path.find('\n') == std::string::npos) return path;
+    std::this_thread::sleep_for(200ms);
+  }
+  return fail(fmt::format("waited in vain for the one NVMe disk on {}", host));
+}
+
+}  // namespace smartio::bench

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "topology/topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <system_error>
+
+#include "base/numbers.h"
+#include "topology/table_reader.h"
+
+namespace smartio::topology {
+
+namespace {
+
+constexpr std::uint64_t kKi = 1ULL << 10;
+constexpr std::uint64_t kMi = 1ULL << 20;
+constexpr std::uint64_t kGi = 1ULL << 30;
+constexpr std::uint64_t kTi = 1ULL << 40;
+constexpr std::size_t kLargestFile = kMi;
+constexpr std::size_t kMostHosts = 64;  // the hosts' LAN is a /24, and a cluster runs on one machine
+constexpr std::size_t kMostNamespaces = 64;
+constexpr std::size_t kMostEndpoints = 128;  // 8 switches, and 145 of the 256 bus numbers
+// ntb_hw_amd takes 24 interrupt vectors an NTB. A CPU has some 200 for all devices; one of a single CPU ran out of them
+// at the seventh NTB.
+constexpr unsigned kVectorsOfNtb = 24;
+constexpr std::size_t kNtbsOfCpu = 6;
+
+/// Builds the Topology from the parsed file; every method reads one kind of table.
+class Reader {
+ public:
+  Reader(const toml::table& root, std::string_view file) : root_(root), complaints_(file) {}
+
+  Result<Topology> read() {
+    TableReader top(root_, "the file", complaints_);
+    read_cluster(top);
+    for (const toml::table* table : top.tables("host", "hosts are [[host]] tables")) read_host(*table);
+    if (topology_.hosts.empty()) top.complain("host", "there is no host", "add a [[host]] table with a name");
+    for (const toml::table* table : top.tables("cable", "cables are [[cable]] tables")) read_cable(*table);
+    for (const toml::table* table : top.tables("drive", "drives are [[drive]] tables")) read_drive(*table);
+    top.finish();
+    if (complaints_.any()) return std::unexpected(*complaints_.first());
+    return std::move(topology_);
+  }
+
+ private:
+  using Names = std::map<std::string, toml::source_index, std::less<>>;
+
+  void read_cluster(TableReader& top) {
+    constexpr std::string_view kRight = "start the file with [cluster] and name = \"NAME\"";
+    const toml::node* node = root_.get("cluster");
+    top.known("cluster");
+    if (node == nullptr || !node->is_table()) {
+      top.complain("cluster", node == nullptr ? "[cluster] is missing" : "cluster is not a table", kRight);
+      return;
+    }
+    TableReader cluster(*node->as_table(), "[cluster]", complaints_);
+    topology_.name = cluster.name("name");
+    cluster.finish();
+  }
+
+  void read_host(const toml::table& table) {
+    TableReader reader(table, "[[host]]", complaints_);
+    Host host;
+    host.name = reader.name("name");
+    constexpr std::string_view kRightMemory = "memory is 64M to 1T in whole MiB, e.g. \"512M\"";
+    host.memory = reader.size("memory", host.memory, kRightMemory);
+    if (host.memory < 64 * kMi || host.memory > kTi || host.memory % kMi != 0) {
+      reader.complain("memory", fmt::format("memory = {} is not possible", format_size(host.memory)), kRightMemory);
+    }
+    host.cpus = static_cast<unsigned>(reader.number("cpus", host.cpus, {1, 64}));
+    if (reader.has("iommu")) {
+      constexpr std::string_view kRightIommu = "iommu is \"none\" or \"intel\"";
+      const std::string iommu = reader.text("iommu", kRightIommu);
+      if (iommu == "intel") {
+        host.iommu = Iommu::intel;
+      } else if (iommu != "none") {
+        reader.complain("iommu", fmt::format("iommu = {:?} is not known", iommu), kRightIommu);
+      }
+    }
+    reader.known("iommu");
+    const auto count = reader.number("count", 1, {1, kMostHosts});
+    reader.finish();
+    if (!reader.has("count")) {
+      unique(reader, host.name, host_names_);
+      add_host(reader, std::move(host));
+      return;
+    }
+    const std::string name = host.name;
+    series_[name] = count;
+    for (const std::string& numbered : numbered_names(name, count)) {
+      host.name = numbered;
+      if (!is_name(numbered)) reader.complain("name", fmt::format("{:?} is too long a name", numbered), "shorten it");
+      unique(reader, numbered, host_names_);
+      add_host(reader, host);
+    }
+  }
+
+  void add_host(TableReader& reader, Host host) {
+    if (topology_.hosts.size() == kMostHosts) {
+      reader.complain("name", "too many hosts", fmt::format("at most {}", kMostHosts));
+      return;
+    }
+    topology_.hosts.push_back(std::move(host));
+  }
+
+  /// NAME1, NAME2 …
+  static std::vector<std::string> numbered_names(std::string_view name, std::uint64_t count) {
+    std::vector<std::string> names;
+    for (std::uint64_t i = 1; i <= count; ++i) names.push_back(fmt::format("{}{}", name, i));
+    return names;
+  }
+
+  void read_cable(const toml::table& table) {
+    TableReader reader(table, "[[cable]]", complaints_);
+    Link link;
+    std::string name;
+    if (reader.has("name")) name = reader.name("name");
+    reader.known("name");
+
+    constexpr std::string_view kRightBetween =
+        "between names two different hosts, the one with the primary side first, e.g. [\"lender\", \"borrower\"]";
+    const std::vector<std::string> between = reader.texts("between", kRightBetween);
+    if (between.size() != 2 || between[0] == between[1]) {
+      reader.complain("between", "between does not name two different hosts", kRightBetween);
+      return;
+    }
+    const std::vector<std::string> primaries = hosts_of(reader, between[0]);
+    const std::vector<std::string> secondaries = hosts_of(reader, between[1]);
+    if (between[0].ends_with('*') && between[1].ends_with('*')) {
+      reader.complain("between", "both are many hosts", "one of the two is a single host");
+    }
+
+    constexpr std::string_view kRightWindows =
+        "windows are two powers of two, 64K to 256G each, e.g. [\"4G\", \"64M\"]";
+    const std::vector<std::uint64_t> windows = reader.sizes("windows", {4 * kGi, 64 * kMi}, kRightWindows);
+    for (std::size_t i = 0; i < link.windows.size(); ++i) {
+      link.windows[i] = windows[i];
+      if (!std::has_single_bit(windows[i]) || windows[i] < 64 * kKi || windows[i] > 256 * kGi) {
+        reader.complain("windows", fmt::format("a window of {} is not possible", format_size(windows[i])),
+                        kRightWindows);
+      }
+    }
+    const auto count = reader.number("count", 1, {1, 8});
+    link.vectors = static_cast<unsigned>(reader.number("vectors", link.vectors, {24, 128}));
+    reader.finish();
+    if (complaints_.any()) return;
+
+    const std::size_t cables = std::max(primaries.size(), secondaries.size());
+    for (std::size_t i = 0; i < cables; ++i) {
+      link.primary = primaries[primaries.size() == 1 ? 0 : i];
+      link.secondary = secondaries[secondaries.size() == 1 ? 0 : i];
+      const bool many = between[0].ends_with('*') || between[1].ends_with('*');
+      const std::string own = name.empty() ? fmt::format("cable{}", cables_)
+                              : many       ? fmt::format("{}{}", name, i + 1)
+                                           : name;
+      ++cables_;
+      if (link.primary == link.secondary) {
+        reader.complain("between", "between does not name two different hosts", kRightBetween);
+      }
+      unique(reader, own, cable_names_);
+      add_links(reader, link, own, count);
+    }
+  }
+
+  void add_links(TableReader& reader, Link link, const std::string& cable, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      link.name = count == 1 ? cable : fmt::format("{}.{}", cable, i);
+      add_ntb(reader, link.primary);
+      add_ntb(reader, link.secondary);
+      topology_.links.push_back(link);
+    }
+  }
+
+  /// The hosts that a word of `between` means: one, or "NAME*" for all of a [[host]] with count.
+  std::vector<std::string> hosts_of(TableReader& reader, const std::string& word) {
+    if (!word.ends_with('*')) {
+      known_host(reader, "between", word);
+      return {word};
+    }
+    const std::string name = word.substr(0, word.size() - 1);
+    const auto found = series_.find(name);
+    if (found == series_.end()) {
+      reader.complain("between", fmt::format("there is no [[host]] {:?} with count", name),
+                      "\"NAME*\" means the hosts of a [[host]] above that has a count");
+      return {};
+    }
+    return numbered_names(name, found->second);
+  }
+
+  void read_drive(const toml::table& table) {
+    TableReader reader(table, "[[drive]]", complaints_);
+    Drive drive;
+    drive.name = reader.name("name");
+    unique(reader, drive.name, drive_names_);
+    // HOST.NAME.sock is the drive's socket, and these are taken.
+    const bool numbered_ntb = drive.name.starts_with("ntb") && drive.name.size() > 3 &&
+                              drive.name.find_first_not_of("0123456789", 3) == std::string::npos;
+    if (numbered_ntb || drive.name == "lan" || drive.name == "qmp" || drive.name == "qga" || drive.name == "data" ||
+        drive.name == "console") {
+      reader.complain("name", fmt::format("{:?} is a name of the cluster's own", drive.name),
+                      "name the drive otherwise, e.g. \"drive0\"");
+    }
+    drive.host = reader.text("host", "host names the host that the drive is in");
+    known_host(reader, "host", drive.host);
+    add_endpoint(reader, "host", drive.host);
+    read_media(reader, drive);
+    drive.queue_pairs = static_cast<unsigned>(reader.number("queue_pairs", drive.queue_pairs, {1, 1023}));
+    constexpr std::string_view kRightCmb = "cmb is 0 or a power of two, 4K to 1G";
+    drive.cmb = reader.size("cmb", 0, kRightCmb);
+    if (drive.cmb != 0 && (!std::has_single_bit(drive.cmb) || drive.cmb < 4 * kKi || drive.cmb > kGi)) {
+      reader.complain("cmb", fmt::format("cmb = {} is not possible", format_size(drive.cmb)), kRightCmb);
+    }
+    drive.cache = reader.size("cache", drive.cache, "cache is a size, 0 for none, e.g. \"64M\"");
+    drive.sgl = reader.boolean("sgl", drive.sgl);
+    drive.shared = reader.boolean("shared", drive.shared);
+    drive.mdts = static_cast<unsigned>(reader.number("mdts", drive.mdts, {0, 12}));
+    reader.finish();
+    topology_.drives.push_back(std::move(drive));
+  }
+
+  /// size, backing and the namespaces, which share the media.
+  void read_media(TableReader& reader, Drive& drive) {
+    constexpr std::string_view kRightSize = "size is 1M to 16T in whole MiB, e.g. \"1G\"";
+    drive.size = reader.size("size", std::nullopt, kRightSize);
+    if (drive.size < kMi || drive.size > 16 * kTi || drive.size % kMi != 0) {
+      reader.complain("size", fmt::format("size = {} is not possible", format_size(drive.size)), kRightSize);
+    }
+    if (reader.has("backing")) {
+      constexpr std::string_view kRightBacking = "backing is a file's path, relative to the state folder";
+      drive.backing = reader.text("backing", kRightBacking);
+      if (drive.backing.empty() || drive.backing.native().find('\0') != std::string::npos) {
+        reader.complain("backing", "backing is not a path", kRightBacking);
+      }
+    }
+    reader.known("backing");
+    std::uint64_t used = 0;
+    for (const toml::table* table : reader.tables("namespace", "namespaces are [[drive.namespace]] tables")) {
+      read_namespace(*table, drive, used);
+    }
+    if (drive.namespaces.empty()) drive.namespaces.push_back({.size = drive.size, .block_size = 512});
+  }
+
+  void read_namespace(const toml::table& table, Drive& drive, std::uint64_t& used) {
+    TableReader reader(table, "[[drive.namespace]]", complaints_);
+    constexpr std::string_view kRightSize = "size is a multiple of 4096, e.g. \"512M\"";
+    Namespace found;
+    found.size = reader.size("size", std::nullopt, kRightSize);
+    if (found.size == 0 || found.size % 4096 != 0) {
+      reader.complain("size", fmt::format("size = {} is not possible", format_size(found.size)), kRightSize);
+    }
+    found.block_size = static_cast<std::uint32_t>(reader.number("block_size", found.block_size, {512, 4096}));
+    if (found.block_size != 512 && found.block_size != 4096) {
+      reader.complain("block_size", fmt::format("block_size = {} is not possible", found.block_size),
+                      "blocks have 512 or 4096 bytes");
+    }
+    reader.finish();
+    if (found.size > drive.size - used) {
+      reader.complain(
+          "size", fmt::format("the namespaces of {} are larger than the drive", drive.name),
+          fmt::format("{} of its {} are left here", format_size(drive.size - used), format_size(drive.size)));
+      return;
+    }
+    if (drive.namespaces.size() == kMostNamespaces) {
+      reader.complain("size", "too many namespaces", fmt::format("at most {} a drive", kMostNamespaces));
+      return;
+    }
+    used += found.size;
+    drive.namespaces.push_back(found);
+  }
+
+  void unique(TableReader& reader, const std::string& name, Names& names) {
+    const auto line = reader.where("name").begin.line;
+    if (auto [at, added] = names.emplace(name, line); !added) {
+      reader.complain("name", fmt::format("there are two of the name {:?}", name),
+                      fmt::format("names differ; the first one is in line {}", at->second));
+    }
+  }
+
+  void known_host(TableReader& reader, std::string_view key, const std::string& name) {
+    if (host_names_.contains(name)) return;
+    std::string all;
+    for (const Host& host : topology_.hosts) all += (all.empty() ? "" : ", ") + host.name;
+    reader.complain(key, fmt::format("there is no host {:?}", name), fmt::format("the hosts are {}", all));
+  }
+
+  void add_endpoint(TableReader& reader, std::string_view key, const std::string& name) {
+    const std::size_t count = ++endpoints_[name];
+    if (count > kMostEndpoints) {
+      reader.complain(key, fmt::format("too many devices in host {:?}", name),
+                      fmt::format("at most {} NTBs and drives a host", kMostEndpoints));
+    }
+    const auto host = std::ranges::find(topology_.hosts, name, &Host::name);
+    if (host == topology_.hosts.end() || host->iommu == Iommu::none || count <= kMostRootPorts) return;
+    reader.complain(key, fmt::format("too many devices in host {:?}, which has an IOMMU", name),
+                    fmt::format("at most {} NTBs and drives there: more are behind switches, which put all their "
+                                "devices into one IOMMU group",
+                                kMostRootPorts));
+  }
+
+  void add_ntb(TableReader& reader, const std::string& name) {
+    add_endpoint(reader, "between", name);
+    const std::size_t ntbs = ++ntbs_[name];
+    const auto host = std::ranges::find(topology_.hosts, name, &Host::name);
+    if (host == topology_.hosts.end() || ntbs <= kNtbsOfCpu * host->cpus) return;
+    reader.complain("between", fmt::format("host {:?} has too few interrupt vectors for {} NTBs", name, ntbs),
+                    fmt::format("the driver takes {} each: {} NTBs need a CPU, so cpus = {} or more there",
+                                kVectorsOfNtb, kNtbsOfCpu, (ntbs + kNtbsOfCpu - 1) / kNtbsOfCpu));
+  }
+
+  const toml::table& root_;
+  Complaints complaints_;
+  Topology topology_;
+  Names host_names_;
+  Names cable_names_;
+  Names drive_names_;
+  std::map<std::string, std::uint64_t, std::less<>> series_;   // hosts of a [[host]] with count, by its name
+  std::map<std::string, std::size_t, std::less<>> endpoints_;  // by host
+  std::map<std::string, std::size_t, std::less<>> ntbs_;       // of them
+  std::size_t cables_ = 0;
+};
+
+bool gives_up(std::string_view text) {
+  try {
+    static_cast<void>(toml::parse(text));
+  } catch (const ParserGaveUp&) {
+    return true;
+  } catch (const toml::parse_error&) {
+  }
+  return false;
+}
+
+/// The line at which toml++ gives up: the first lines up to there, and no fewer, make it do so.
+std::size_t line_of_giving_up(std::string_view text) {
+  std::vector<std::size_t> ends;
+  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    ends.push_back(at + 1);
+  }
+  const auto found =
+      std::ranges::partition_point(ends, [&](std::size_t end) { return !gives_up(text.substr(0, end)); });
+  return static_cast<std::size_t>(found - ends.begin()) + 1;
+}
+
+/// The text with all that is not ASCII in comments replaced; anywhere else it is refused. No key or value of a
+/// topology needs more, and toml++ 3.4.0 runs into undefined behaviour on some such keys.
+Result<std::string> with_plain_comments(std::string_view text, std::string_view file) {
+  std::string plain(text);
+  std::size_t line = 1;
+  char quote = 0;  // the one that the current string began with
+  bool comment = false;
+  for (char& c : plain) {
+    if (c == '\n') {
+      ++line;
+      quote = 0;
+      comment = false;
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      if (!comment) {
+        return fail(fmt::format("{}:{}: a character that is not ASCII; only comments may have such", file, line));
+      }
+      c = '?';
+    } else if (!comment && quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (!comment && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == '#') {
+      comment = true;
+    }
+  }
+  return plain;
+}
+
+std::unexpected<Error> not_toml(std::string_view file, std::size_t line, std::string_view why) {
+  return fail(
+      fmt::format("{}:{}: this is not TOML: {}; see https://toml.io and selftests/topologies", file, line, why));
+}
+
+}  // namespace
+
+Result<Topology> parse(std::string_view original, std::string_view file) {
+  const auto ascii = with_plain_comments(original, file);
+  if (!ascii) return std::unexpected(ascii.error());
+  const std::string_view text = *ascii;
+  if (text.size() > kLargestFile) {
+    return fail(fmt::format("{}:1: the file has {} bytes; a topology has at most {}", file, text.size(), kLargestFile));
+  }
+  try {
+    const toml::table root = toml::parse(text, file);
+    return Reader(root, file).read();
+  } catch (const toml::parse_error& error) {
+    return not_toml(file, error.source().begin.line, error.description());
+  } catch (const ParserGaveUp&) {
+    return not_toml(file, line_of_giving_up(text), "the line can't be read");
+  }
+}
+
+Result<Topology> load(const std::filesystem::path& file) {
+  std::error_code status;
+  if (!std::filesystem::is_regular_file(file, status)) {
+    return fail(fmt::format("{}: there is no such topology file; selftests/topologies has some", file.string()));
+  }
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(kLargestFile + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad() || !stream.is_open()) return fail(fmt::format("{}: it can't be read", file.string()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return parse(text, file.string());
+}
+
+std::vector<Endpoint> endpoints(const Topology& topology) {
+  std::vector<Endpoint> found;
+  for (const Host& host : topology.hosts) {
+    unsigned ntbs = 0;
+    auto add = [&](Endpoint::Kind kind, std::string name, std::size_t index) {
+      std::string socket = fmt::format("{}.{}.sock", host.name, name);
+      found.push_back(
+          {.kind = kind, .host = host.name, .name = std::move(name), .socket = std::move(socket), .index = index});
+    };
+    for (std::size_t i = 0; i < topology.links.size(); ++i) {
+      const Link& link = topology.links[i];
+      if (link.primary == host.name) add(Endpoint::Kind::ntb_primary, fmt::format("ntb{}", ntbs++), i);
+      if (link.secondary == host.name) add(Endpoint::Kind::ntb_secondary, fmt::format("ntb{}", ntbs++), i);
+    }
+    for (std::size_t i = 0; i < topology.drives.size(); ++i) {
+      if (topology.drives[i].host == host.name) add(Endpoint::Kind::drive, topology.drives[i].name, i);
+    }
+  }
+  return found;
+}
+
+}  // namespace smartio::topology

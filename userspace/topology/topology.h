@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+// The topology file (TOML) as data: what hosts, cables and drives a cluster has. Read by smartio-fabric, which
+// makes the devices, and by smartio-cluster, which starts a QEMU for each host: both name sockets from here.
+//
+// The file:
+//
+//   [cluster]
+//   name = "pair"                       # required
+//
+//   [[host]]                            # one or more
+//   name = "lender"                     # required; names are lower-case letters, digits and '-', a letter first
+//   memory = "512M"                     # 64M to 1T in whole MiB; default 512M
+//   cpus = 1                            # 1 to 64, at least one for 6 NTBs; default 1
+//   iommu = "none"                      # or "intel", with at most 16 NTBs and drives; default "none"
+//   count = 31                          # 1 to 64: hosts NAME1 to NAME31 instead of one NAME
+//
+//   [[cable]]                           # none or more: an NTB adapter in each of two hosts, and the cable
+//   name = "cable0"                     # default "cable" and the cable's place in the file, from 0; cables of a
+//                                       # "NAME*" count as so many, and a name gets numbers from 1
+//   between = ["lender", "borrower"]    # required; the host with the primary side comes first. One of them may be
+//                                       # "NAME*": a cable for each host of a [[host]] with count
+//   windows = ["4G", "64M"]             # the two memory windows, powers of two, 64K to 256G; default as here
+//   count = 1                           # 1 to 8; 2 makes links cable0.0 and cable0.1 ("dual adapters"); default 1
+//   vectors = 64                        # MSI-X entries on each side, 24 to 128; default 64
+//
+//   [[drive]]                           # none or more
+//   name = "drive0"                     # required
+//   host = "lender"                     # required
+//   size = "1G"                         # required: the media, all namespaces together; 1M to 16T in whole MiB
+//   backing = "drive0.img"              # a file, relative to the state folder; default: RAM
+//   queue_pairs = 32                    # I/O queue pairs, 1 to 1023; default 32
+//   cmb = "0"                           # controller memory buffer: 0 or a power of two, 4K to 1G; default none
+//   cache = "64M"                       # volatile write cache, 0 for none; default 64M
+//   sgl = true                          # SGLs besides PRPs; default true
+//   shared = false                      # says that it may have several controllers, as drives with two ports do;
+//                                       # Linux then puts its multipath on top, of one path; default false
+//   mdts = 0                            # largest transfer, 2^mdts pages of 4 KiB, 1 to 12; 0 takes the default
+//
+//   [[drive.namespace]]                 # none: one of the whole size with blocks of 512 bytes
+//   size = "512M"                       # required; a multiple of 4096
+//   block_size = 512                    # or 4096; default 512
+//
+// A size is a number of bytes, or a string of digits with K, M, G or T (powers of 1024) behind it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace smartio::topology {
+
+enum class Iommu : std::uint8_t { none, intel };
+
+/// A host with more endpoints has them behind switches of so many ports each.
+constexpr unsigned kMostRootPorts = 16;
+
+struct Host {
+  std::string name;
+  std::uint64_t memory = 512ULL << 20;  ///< bytes
+  unsigned cpus = 1;
+  Iommu iommu = Iommu::none;
+};
+
+/// One NTB connection between two hosts. A [[cable]] with count = 2 ("dual adapters") makes two of them.
+struct Link {
+  std::string name;                        ///< unique: the cable's name, with ".0", ".1" … where count > 1
+  std::string primary;                     ///< host that has the NTB's primary side
+  std::string secondary;                   ///< host that has its secondary side
+  std::array<std::uint64_t, 2> windows{};  ///< bytes of BAR2 and BAR4 on both sides, powers of two
+  unsigned vectors = 64;                   ///< MSI-X entries, 24 or more (the stock driver takes 24)
+};
+
+struct Namespace {
+  std::uint64_t size = 0;          ///< bytes, a multiple of block_size
+  std::uint32_t block_size = 512;  ///< 512 or 4096
+};
+
+struct Drive {
+  std::string name;
+  std::string host;
+  std::uint64_t size = 0;             ///< bytes of media, at least the sum of the namespaces
+  std::filesystem::path backing;      ///< empty: RAM. Else a file (relative to the state folder), made if missing
+  unsigned queue_pairs = 32;          ///< I/O queue pairs
+  std::uint64_t cmb = 0;              ///< bytes of controller memory buffer, 0: none
+  std::uint64_t cache = 64ULL << 20;  ///< bytes of volatile write cache, 0: none
+  bool sgl = true;                    ///< supports SGLs besides PRPs
+  bool shared = false;                ///< says that it may have several controllers
+  unsigned mdts = 0;  ///< Maximum Data Transfer Size as power of two of 4 KiB pages; 0 takes the default
+  std::vector<Namespace> namespaces;  ///< NSID 1, 2, …
+};
+
+struct Topology {
+  std::string name;
+  std::vector<Host> hosts;
+  std::vector<Link> links;
+  std::vector<Drive> drives;
+};
+
+/// One PCIe device of one host, with the vfio-user socket that its QEMU connects to.
+struct Endpoint {
+  enum class Kind : std::uint8_t { ntb_primary, ntb_secondary, drive };
+  Kind kind;
+  std::string host;
+  std::string name;    ///< unique within the host: "ntb0", "ntb1", … or the drive's name
+  std::string socket;  ///< file name in the state folder: "HOST.NAME.sock"
+  std::size_t index;   ///< into Topology::links or Topology::drives
+};
+
+/// Reads and checks a topology file. Errors name file, line and what would be right.
+Result<Topology> load(const std::filesystem::path& file);
+/// The same from text; `file` is only for messages.
+Result<Topology> parse(std::string_view text, std::string_view file);
+
+/// All endpoints, host by host in the file's order; links before drives. The order is the order of root ports.
+std::vector<Endpoint> endpoints(const Topology& topology);
+
+}  // namespace smartio::topology
