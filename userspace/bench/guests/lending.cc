@@ -61,7 +61,7 @@ Result<std::string> one_disk(Guests& guests, const std::string& host, const std:
   while (!deadline.passed() && cluster::interrupted() == 0) {
     const auto disk = guests.shell(host, kDisk, {drive.empty() ? "" : drive + "-"});
     if (!disk) return disk;
-    if (const std::string path(trimmed(*disk)); !path.empty() && path.find('\n') == std::string::npos) return path;
+    if (std::string path(trimmed(*disk)); !path.empty() && path.find('\n') == std::string::npos) return path;
     std::this_thread::sleep_for(200ms);
   }
   return fail(fmt::format("waited in vain for the one NVMe disk on {}", host));

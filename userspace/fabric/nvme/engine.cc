@@ -33,8 +33,8 @@ const char* refuse(const Registers::Control& control) {
 
 }  // namespace
 
-Engine::Engine(EngineConfig config, CommandExecutor& executor, Registers& registers, Doorbells& doorbells, Cmb& cmb,
-               Faults& faults, EngineCounters& counters)
+Engine::Engine(const EngineConfig& config, CommandExecutor& executor, Registers& registers, Doorbells& doorbells,
+               Cmb& cmb, Faults& faults, EngineCounters& counters)
     : config_(config),
       executor_(executor),
       registers_(registers),

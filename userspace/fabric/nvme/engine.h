@@ -58,7 +58,7 @@ class Engine {
     kFatal = 1U << 4,     ///< CSTS.CFS is set: stop until a reset
   };
 
-  Engine(EngineConfig config, CommandExecutor& executor, Registers& registers, Doorbells& doorbells, Cmb& cmb,
+  Engine(const EngineConfig& config, CommandExecutor& executor, Registers& registers, Doorbells& doorbells, Cmb& cmb,
          Faults& faults, EngineCounters& counters);
 
   void bind(pci::Port& port) { dma_.bind(port); }
