@@ -412,9 +412,7 @@ void device_unregister(struct device* dev) {
 
 static struct irq_data irqs[64];
 
-struct irq_data* irq_get_irq_data(unsigned int irq) {
-  return &irqs[irq];
-}
+struct irq_data* irq_get_irq_data(unsigned int irq) { return &irqs[irq]; }
 
 void pci_write_msi_msg(unsigned int irq, struct msi_msg* message) { irqs[irq].message = *message; }
 

@@ -36,7 +36,7 @@ class Lender {
   }
 
   pci_dev pdev{};
-  struct module module {};
+  struct module module{};
   smartio_lent* lent = nullptr;
   std::vector<smartio_session*> open;
   int closed = 0;

@@ -168,7 +168,9 @@ TEST_F(Fence, OneOrderOfALinkAtATime) {
 TEST_F(Fence, AHostThatIsLetInWhileItIsFencedIsFencedAgain) {
   int times = 0;
   a.settling = [&] {
-    if (times++ < 3) EXPECT_TRUE(a.client->may_rejoin(&uuid_a, 7, false));
+    if (times++ < 3) {
+      EXPECT_TRUE(a.client->may_rejoin(&uuid_a, 7, false));
+    }
   };
   EXPECT_EQ(fence_here("a", true), 0);
   EXPECT_EQ(times, 4);
@@ -181,7 +183,8 @@ TEST_F(Fence, AHostThatIsLetInWhileItIsFencedIsFencedAgain) {
 
 TEST_F(Fence, AFencedLenderLosesItsOwnPathAndCannotUndoIt) {
   static bool ended;
-  static const lend_session_ops ops = {.notify = nullptr, .ended = [](lend_session*) { ended = true; }};
+  lend_session_ops ops{};
+  ops.ended = [](lend_session*) { ended = true; };
   lend_session* session = nullptr;
   lend_borrower who{};
   who.ops = &ops;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <utility>
+
 #include "tests/drivers/smartio/core.h"
 
 namespace {
@@ -129,6 +131,53 @@ TEST_F(Lend, ALinkLostWhileASessionOpensLeavesNone) {
   };
   EXPECT_EQ(open(a, lender.lent, -ENOLINK), 0U);
   EXPECT_EQ(lender.closed, 1);
+}
+
+TEST_F(Lend, ALinkThatJoinedAgainWhileASessionOpensHasNone) {
+  lender.lend();
+  lender.opening = [&](smartio_session*) { a.generation++; };
+  EXPECT_EQ(open(a, lender.lent, -ENOLINK), 0U);
+  EXPECT_EQ(lender.closed, 1);
+}
+
+TEST_F(Lend, WhatIsFreedMayBeHadAgain) {
+  const u64 id = open(a, lender.lend());
+  wire_range range{};
+  range.handle = segment(a, id, 32ULL << 20);
+  segment(a, id, 32ULL << 20);
+  segment(a, id, 1, -ENOSPC);
+  EXPECT_EQ(in_session(a, WIRE_SEGMENT_FREE, id, range), 0);
+  EXPECT_NE(segment(a, id, 32ULL << 20), 0U);
+}
+
+TEST_F(Lend, OfTwoThatOpenAtOnceOneDoes) {
+  static std::function<void()> meanwhile;
+  lend_session_ops ops{};
+  const uuid_t uuid = host('a').uuid;
+  lend_borrower who{};
+  lend_session* first = nullptr;
+  lend_session* second = nullptr;
+  ops.acquire = [](lend_session*) {
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
+  };
+  who.ops = &ops;
+  who.host = &uuid;
+  who.name = who.link_name = "a";
+  lender.lend();
+  meanwhile = [&] { EXPECT_EQ(lend_open(lender.lent, &who, &first), 0); };
+  EXPECT_EQ(lend_open(lender.lent, &who, &second), -EAGAIN);
+  EXPECT_EQ(lender.open.size(), 1U);
+  EXPECT_EQ(lender.module.users, 0);
+  lend_end(first, LEND_END_CLOSED);
+  lend_session_put(first);
+}
+
+TEST_F(Lend, WhatNobodyAnswersIsRefused) {
+  wire_message header{};
+  header.type = WIRE_DEVICE_END;
+  EXPECT_EQ(a.ask(header), -EINVAL);
+  header.type = WIRE_TYPES;
+  EXPECT_EQ(a.ask(header), -EINVAL);
 }
 
 TEST_F(Lend, ALenderThatRefusesIsNotCalledAgain) {

@@ -6,7 +6,7 @@
 /* Passes only while somebody waits (shim_pause()). */
 extern unsigned long jiffies;
 
-#define msecs_to_jiffies(ms) ((unsigned long)(ms)*HZ / 1000)
+#define msecs_to_jiffies(ms) ((unsigned long)(ms) * HZ / 1000)
 #define time_after(a, b) ((long)((b) - (a)) < 0)
 
 /* A little time passes: what was queued runs, and what the test does meanwhile. */

@@ -9,8 +9,7 @@ struct list_head {
   struct list_head *next, *prev;
 };
 
-#define LIST_HEAD_INIT(name) \
-  { &(name), &(name) }
+#define LIST_HEAD_INIT(name) {&(name), &(name)}
 #define LIST_HEAD(name) struct list_head name = LIST_HEAD_INIT(name)
 
 static inline void INIT_LIST_HEAD(struct list_head* list) { list->next = list->prev = list; }
