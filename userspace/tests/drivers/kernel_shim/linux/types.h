@@ -7,12 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int32_t s32;
+typedef int64_t s64;
+typedef u64 dma_addr_t;
+typedef u64 phys_addr_t;
+typedef unsigned int gfp_t;
 
 #ifndef __packed
 #define __packed __attribute__((packed))

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#pragma once
+
+#define GFP_KERNEL 1U
+#define GFP_NOIO 2U
+#define __GFP_NOFAIL 4U

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#pragma once
+
+#define HZ 1000
+
+/* Passes only while somebody waits (shim_pause()). */
+extern unsigned long jiffies;
+
+#define msecs_to_jiffies(ms) ((unsigned long)(ms) * HZ / 1000)
+#define time_after(a, b) ((long)((b) - (a)) < 0)
+
+/* A little time passes: what was queued runs, and what the test does meanwhile. */
+unsigned long shim_pause(unsigned long ticks);

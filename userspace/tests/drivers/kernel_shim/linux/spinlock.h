@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Tests have one thread: whoever would wait for a lock waits for ever, which ends the test. */
+#pragma once
+
+#include <linux/lockdep.h>
+#include <linux/types.h>
+
+typedef struct {
+  bool held;
+} spinlock_t;
+
+#define DEFINE_SPINLOCK(name) spinlock_t name = {false}
+
+static inline void spin_lock_init(spinlock_t* lock) { lock->held = false; }
+void spin_lock(spinlock_t* lock);
+void spin_unlock(spinlock_t* lock);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+// A transport without any hardware: its links keep the contract of smartio_transport.h, and what the core asked for.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/drivers/smartio/driver.h"
+
+struct Sent {
+  wire_message message;
+  std::string payload;
+};
+
+class FakeLink : public smartio_link {
+ public:
+  explicit FakeLink(const std::string& its_name);
+  ~FakeLink();
+  FakeLink(const FakeLink&) = delete;
+  FakeLink& operator=(const FakeLink&) = delete;
+
+  /// A host introduces itself. Returns what the core says; the link is up if that is 0.
+  int join(const smartio_identity& who);
+  /// The link goes down, as by a pulled cable.
+  void lose(smartio_link_state next = SMARTIO_LINK_DOWN);
+  /// A request of the peer, in this generation of the link or another one. Returns its status.
+  int ask(const wire_message& header, const void* payload = nullptr, std::optional<u32> in = {});
+  /// An order of the peer.
+  int order(const std::string& host, bool fenced, unsigned int timeout_ms = 4000, std::optional<u32> in = {});
+  /// What the peer was sent, of a type.
+  std::vector<Sent> sent_of(u16 type) const;
+
+  std::vector<Sent> sent;
+  std::vector<Sent> called;
+  std::function<int(const wire_message&, void*, size_t*)> answer;
+  std::string reply;
+  struct Kept {
+    page* pages;
+    smartio_holder holder;
+  };
+  std::list<page*> pages;
+  std::list<Kept> kept;
+  int exposed = 0;
+  int mapped = 0;
+  int rechecks = 0;
+  bool asks = false;
+  bool released = false;
+  /// Called while the link goes down because of a fence: before its windows are shut.
+  std::function<void()> settling;
+};

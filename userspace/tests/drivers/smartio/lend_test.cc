@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <utility>
+
+#include "tests/drivers/smartio/core.h"
+
+namespace {
+
+class Lend : public Core {
+ protected:
+  Lend() { EXPECT_EQ(a.join(host('a')), 0); }
+  FakeLink a{"ntb0"};
+};
+
+TEST_F(Lend, ALentDeviceIsAnnouncedAndTakenBack) {
+  FakeLink late{"ntb1"};
+  a.sent.clear();
+  const u32 id = lender.lend()->id;
+  const std::vector<Sent> named = a.sent_of(WIRE_DEVICE);
+  ASSERT_EQ(named.size(), 1U);
+  EXPECT_EQ(named[0].message.object, id);
+  EXPECT_TRUE(a.client->valid(&named[0].message, named[0].payload.data()));
+  EXPECT_EQ(reinterpret_cast<const wire_device*>(named[0].payload.data())->flags, WIRE_OFFERED);
+  EXPECT_TRUE(late.sent.empty());
+  ASSERT_EQ(late.join(host('b')), 0);
+  ASSERT_EQ(late.sent.size(), 2U);
+  EXPECT_EQ(late.sent[0].message.object, id);
+  EXPECT_EQ(late.sent[1].message.type, WIRE_DEVICE_END);
+  open(a, lender.lent);
+  EXPECT_GT(a.mapped, 0);
+  lender.take_back();
+  ASSERT_EQ(a.sent_of(WIRE_DEVICE_GONE).size(), 1U);
+  EXPECT_EQ(a.sent.back().message.type, WIRE_DEVICE_GONE);
+  EXPECT_EQ(a.sent_of(WIRE_ENDED).size(), 1U);
+  EXPECT_EQ(late.sent_of(WIRE_DEVICE_GONE).size(), 1U);
+  EXPECT_EQ(a.mapped, 0);
+  EXPECT_EQ(lend_find(id), nullptr);
+}
+
+TEST_F(Lend, NoNumberIsUsedTwice) {
+  const u32 first = lender.lend()->id;
+  lender.take_back();
+  EXPECT_GT(lender.lend()->id, first);
+}
+
+TEST_F(Lend, ASuspendedDeviceHasNoSessions) {
+  open(a, lender.lend());
+  a.sent.clear();
+  smartio_lent_suspend(lender.lent);
+  EXPECT_EQ(lender.closed, 1);
+  ASSERT_EQ(a.sent.size(), 2U);
+  EXPECT_EQ(a.sent[0].message.type, WIRE_ENDED);
+  EXPECT_EQ(a.sent[0].message.status, 0);
+  EXPECT_EQ(reinterpret_cast<const wire_device*>(a.sent[1].payload.data())->flags, 0U);
+  open(a, lender.lent, -EAGAIN);
+  smartio_lent_resume(lender.lent);
+  EXPECT_EQ(reinterpret_cast<const wire_device*>(a.sent[2].payload.data())->flags, WIRE_OFFERED);
+  EXPECT_NE(open(a, lender.lent), 0U);
+}
+
+TEST_F(Lend, AHostFencedOpensNothing) {
+  lender.lend();
+  const uuid_t uuid = host('a').uuid;
+  smartio_host_mark(&uuid, true);
+  open(a, lender.lent, -EACCES);
+  smartio_lent_suspend(lender.lent);
+  open(a, lender.lent, -EACCES);
+  EXPECT_TRUE(lender.open.empty());
+}
+
+TEST_F(Lend, AModuleThatGoesOpensNothing) {
+  lender.lend();
+  lender.module.going = true;
+  open(a, lender.lent, -EAGAIN);
+}
+
+TEST_F(Lend, RequestsRunInTheirSessionOnly) {
+  FakeLink other{"ntb1"};
+  ASSERT_EQ(other.join(host('b')), 0);
+  const u64 id = open(a, lender.lend());
+  lender.request = [&](smartio_session* session, void* reply, size_t* size) {
+    EXPECT_EQ(session->id, id);
+    std::memcpy(reply, "yes", *size = 3);
+    return 0;
+  };
+  EXPECT_EQ(in_session(a, WIRE_REQUEST, id), 0);
+  EXPECT_EQ(a.reply, "yes");
+  EXPECT_EQ(in_session(other, WIRE_REQUEST, id), -ENOLINK);
+  EXPECT_EQ(in_session(other, WIRE_CLOSE_SESSION, id), -EACCES);
+  EXPECT_EQ(in_session(other, WIRE_REVOKE, id), -EACCES);
+  EXPECT_EQ(lender.closed, 0);
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
+  EXPECT_EQ(lender.closed, 1);
+  EXPECT_EQ(in_session(a, WIRE_REQUEST, id), -ENOLINK);
+}
+
+TEST_F(Lend, AHostRevokesItsSessionOverAnotherLink) {
+  FakeLink other{"ntb1"};
+  ASSERT_EQ(other.join(host('a')), 0);
+  const u64 id = open(a, lender.lend());
+  EXPECT_EQ(in_session(other, WIRE_REVOKE, id), 0);
+  EXPECT_EQ(lender.closed, 1);
+  EXPECT_EQ(a.sent_of(WIRE_ENDED).size(), 1U);
+}
+
+TEST_F(Lend, ANewSessionEndsTheOneBefore) {
+  const u64 first = open(a, lender.lend());
+  const u64 second = open(a, lender.lent);
+  EXPECT_GT(second, first);
+  EXPECT_EQ(lender.closed, 1);
+  EXPECT_EQ(lender.open.size(), 1U);
+}
+
+TEST_F(Lend, ALostLinkEndsItsSessions) {
+  FakeLink other{"ntb1"};
+  ASSERT_EQ(other.join(host('b')), 0);
+  const u64 id = open(a, lender.lend());
+  open(other, lender.lent);
+  segment(a, id, 4096);
+  a.lose();
+  EXPECT_EQ(lender.closed, 1);
+  ASSERT_EQ(lender.open.size(), 1U);
+  EXPECT_EQ(lender.open[0]->host.b[0], 'b');
+  EXPECT_TRUE(a.pages.empty());
+  EXPECT_TRUE(a.kept.empty());
+}
+
+TEST_F(Lend, ALinkLostWhileASessionOpensLeavesNone) {
+  lender.lend();
+  lender.opening = [&](smartio_session*) {
+    a.state = SMARTIO_LINK_DOWN;  // and whoever ended its sessions has missed this one
+  };
+  EXPECT_EQ(open(a, lender.lent, -ENOLINK), 0U);
+  EXPECT_EQ(lender.closed, 1);
+}
+
+TEST_F(Lend, ALinkThatJoinedAgainWhileASessionOpensHasNone) {
+  lender.lend();
+  lender.opening = [&](smartio_session*) { a.generation++; };
+  EXPECT_EQ(open(a, lender.lent, -ENOLINK), 0U);
+  EXPECT_EQ(lender.closed, 1);
+}
+
+TEST_F(Lend, WhatIsFreedMayBeHadAgain) {
+  const u64 id = open(a, lender.lend());
+  wire_range range{};
+  range.handle = segment(a, id, 32ULL << 20);
+  segment(a, id, 32ULL << 20);
+  segment(a, id, 1, -ENOSPC);
+  EXPECT_EQ(in_session(a, WIRE_SEGMENT_FREE, id, range), 0);
+  EXPECT_NE(segment(a, id, 32ULL << 20), 0U);
+}
+
+TEST_F(Lend, OfTwoThatOpenAtOnceOneDoes) {
+  static std::function<void()> meanwhile;
+  lend_session_ops ops{};
+  const uuid_t uuid = host('a').uuid;
+  lend_borrower who{};
+  lend_session* first = nullptr;
+  lend_session* second = nullptr;
+  ops.acquire = [](lend_session*) {
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
+  };
+  who.ops = &ops;
+  who.host = &uuid;
+  who.name = who.link_name = "a";
+  lender.lend();
+  meanwhile = [&] { EXPECT_EQ(lend_open(lender.lent, &who, &first), 0); };
+  EXPECT_EQ(lend_open(lender.lent, &who, &second), -EAGAIN);
+  EXPECT_EQ(lender.open.size(), 1U);
+  EXPECT_EQ(lender.module.users, 0);
+  lend_end(first, LEND_END_CLOSED);
+  lend_session_put(first);
+}
+
+TEST_F(Lend, WhatNobodyAnswersIsRefused) {
+  wire_message header{};
+  header.type = WIRE_DEVICE_END;
+  EXPECT_EQ(a.ask(header), -EINVAL);
+  header.type = WIRE_TYPES;
+  EXPECT_EQ(a.ask(header), -EINVAL);
+}
+
+TEST_F(Lend, ALenderThatRefusesIsNotCalledAgain) {
+  lender.lend();
+  lender.open_says = -ENOSPC;
+  open(a, lender.lent, -ENOSPC);
+  EXPECT_EQ(lender.closed, 0);
+}
+
+TEST_F(Lend, SegmentsComeAndGo) {
+  const u64 id = open(a, lender.lend());
+  u64 address = 0;
+  const u32 first = segment(a, id, 5000);
+  const u32 second = segment(a, id, 4096);
+  EXPECT_NE(first, 0U);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(a.pages.size(), 2U);
+  smartio_session* session = lender.open.at(0);
+  EXPECT_EQ(smartio_session_segment(session, first, 8000, 192, &address), 0);
+  EXPECT_EQ(smartio_session_segment(session, first, 8000, 193, &address), -ERANGE);
+  EXPECT_EQ(smartio_session_segment(session, 99, 0, 1, &address), -ENOENT);
+  wire_range range{};
+  range.handle = first;
+  EXPECT_EQ(in_session(a, WIRE_SEGMENT_FREE, id, range), -EBUSY);
+  smartio_session_segment_put(session, first);
+  EXPECT_EQ(in_session(a, WIRE_SEGMENT_FREE, id, range), 0);
+  EXPECT_EQ(in_session(a, WIRE_SEGMENT_FREE, id, range), -ENOENT);
+  EXPECT_EQ(a.pages.size(), 1U);
+  segment(a, id, 64ULL << 20, -ENOSPC);
+  segment(a, id, (64ULL << 20) + 1, -EINVAL);
+  segment(a, id, 0, -EINVAL);
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
+  EXPECT_TRUE(a.pages.empty());
+  EXPECT_TRUE(a.kept.empty());
+}
+
+TEST_F(Lend, MemoryOfAnEndedSessionIsKeptUntilItsBorrowerHasStopped) {
+  const u64 id = open(a, lender.lend());
+  segment(a, id, 4096);
+  smartio_lent_end(lender.lent, &id, 1);
+  ASSERT_EQ(a.kept.size(), 1U);
+  EXPECT_EQ(a.kept.front().holder.owner, lender.lent->id);
+  EXPECT_EQ(a.kept.front().holder.key, id);
+  *static_cast<char*>(a.kept.front().pages->memory) = 1;  // as the peer, which doesn't know yet
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id + 1), 0);
+  EXPECT_EQ(a.kept.size(), 1U);
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, 0), 0);
+  EXPECT_EQ(a.kept.size(), 1U);
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
+  EXPECT_TRUE(a.kept.empty());
+}
+
+TEST_F(Lend, WhoOpensAgainHasStopped) {
+  const u64 id = open(a, lender.lend());
+  segment(a, id, 4096);
+  smartio_lent_end(lender.lent, &id, 1);
+  EXPECT_EQ(a.kept.size(), 1U);
+  open(a, lender.lent);
+  EXPECT_TRUE(a.kept.empty());
+}
+
+TEST_F(Lend, RegistersAreReachedAsFarAsTheLenderAllows) {
+  const u64 id = open(a, lender.lend());
+  smartio_session* session = lender.open.at(0);
+  wire_range range{};
+  range.offset = 0x1000;
+  range.size = 0x1000;
+  EXPECT_EQ(in_session(a, WIRE_MAP_BAR, id, range), -EACCES);
+  EXPECT_EQ(smartio_session_allow_bar(session, 0, 0x4000, 1), -EINVAL);
+  EXPECT_EQ(smartio_session_allow_bar(session, 1, 0, 1), -EINVAL);
+  EXPECT_EQ(smartio_session_allow_bar(session, 0, 0x1004, 8), 0);
+  EXPECT_EQ(in_session(a, WIRE_MAP_BAR, id, range), 0);
+  EXPECT_EQ(in_session(a, WIRE_MAP_BAR, id, range), 0);
+  EXPECT_EQ(a.exposed, 1);
+  EXPECT_EQ(reinterpret_cast<const wire_segment*>(a.reply.data())->peer_addr, 0xE0001000U);
+  range.size = 0x1001;
+  EXPECT_EQ(in_session(a, WIRE_MAP_BAR, id, range), -EACCES);
+  range.offset = ~0ULL;
+  EXPECT_EQ(in_session(a, WIRE_MAP_BAR, id, range), -EINVAL);
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
+  EXPECT_EQ(a.exposed, 0);
+}
+
+TEST_F(Lend, VectorsGoBackWithTheirSession) {
+  const u64 id = open(a, lender.lend());
+  smartio_session* session = lender.open.at(0);
+  unsigned int vector = 0;
+  for (unsigned int i = 0; i < 3; i++) {
+    EXPECT_EQ(smartio_session_set_irq(session, 0x1234, 7, &vector), 0);
+    EXPECT_EQ(vector, 2 + i);
+  }
+  EXPECT_EQ(smartio_session_set_irq(session, 0x1234, 7, &vector), -ENOSPC);
+  const irq_data* data = irq_get_irq_data(vector + 1);
+  EXPECT_TRUE(data->open);
+  EXPECT_EQ(data->message.address_lo, 0x1234U);
+  EXPECT_EQ(data->message.address_hi, 0x100U);
+  EXPECT_EQ(data->message.data, 7U);
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
+  EXPECT_FALSE(data->open);
+  EXPECT_EQ(*lender.lent->vectors_used, 0U);
+}
+
+TEST_F(Lend, AllSessionsOfADeviceEnd) {
+  FakeLink b{"ntb1"};
+  FakeLink c{"ntb2"};
+  ASSERT_EQ(b.join(host('b')), 0);
+  ASSERT_EQ(c.join(host('c')), 0);
+  lender.lend();
+  for (FakeLink* link : {&a, &b, &c}) open(*link, lender.lent);
+  EXPECT_EQ(smartio_lent_notify_all(lender.lent, "news", 4), 0);
+  lender.take_back();
+  EXPECT_EQ(lender.closed, 3);
+  for (FakeLink* link : {&a, &b, &c}) {
+    ASSERT_EQ(link->sent_of(WIRE_NOTIFY).size(), 1U);
+    EXPECT_EQ(link->sent_of(WIRE_NOTIFY)[0].payload, "news");
+    EXPECT_EQ(link->sent_of(WIRE_ENDED).size(), 1U);
+  }
+}
+
+TEST_F(Lend, WithoutMemoryNothingIsLeft) {
+  lender.lend();
+  for (int tries = 0;; tries++) {
+    wire_message header{};
+    header.type = WIRE_OPEN_SESSION;
+    header.object = lender.lent->id;
+    shim::allocations = tries;
+    const int ret = a.ask(header);
+    shim::allocations = -1;
+    if (!ret) break;
+    ASSERT_EQ(ret, -ENOMEM);
+    ASSERT_LT(tries, 10);
+    EXPECT_TRUE(lender.open.empty());
+  }
+}
+
+}  // namespace
