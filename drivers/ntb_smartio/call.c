@@ -193,7 +193,7 @@ static void link_job_start(struct ntb_link *link, u32 generation,
 	struct link_job *job = kzalloc(sizeof(*job), GFP_NOIO);
 	int jobs = atomic_read(&link->jobs);
 
-	/* A peer that goes on asking when told to wait isn't answered. */
+	/* A peer that goes on asking after -EBUSY isn't answered. */
 	if (!job || jobs >= 2 * LINK_JOBS_MAX) {
 		atomic64_inc(&link->counters.busy);
 		kvfree(payload);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Interrupts that the device itself sends over a link: vectors of our own,
- * added to the MSI-X table of the NTB behind those of its driver. What the
+ * added to the MSI-X table of the NTB after those of its driver. What the
  * device writes is an MSI message like that of any device of this host.
  */
 #include <linux/cpumask.h>

@@ -27,7 +27,7 @@
 /* The tick's pace while nobody answers, and while both shake hands. */
 #define LINK_POLL_MS	100
 #define LINK_JOIN_MS	20
-/* So long drivers have to stop writing to what a lost session had. */
+/* Time for the client to stop its writes to the peer after a loss. */
 #define LINK_STOP_MS	2000
 /* How long a host that said nonsense is left alone. */
 #define LINK_REFUSE_MS	10000
@@ -60,9 +60,9 @@ static void link_set_state(struct ntb_link *link, enum smartio_link_state state,
 
 	spin_lock(&link->base.lock);
 	changed = link->base.state != state;
-	news = state == SMARTIO_LINK_REFUSED && link->refused_told != reason;
+	news = state == SMARTIO_LINK_REFUSED && link->refused_logged != reason;
 	if (news || state == SMARTIO_LINK_UP)
-		link->refused_told = reason;
+		link->refused_logged = reason;
 	WRITE_ONCE(link->base.state, state);
 	if (reason)
 		link->reason = reason;
@@ -99,7 +99,7 @@ static void link_down(struct ntb_link *link, const char *why)
 		spin_lock(&link->base.lock);
 		link->losses++;
 		spin_unlock(&link->base.lock);
-		/* what somebody wanted is no reason to worry */
+		/* a removal by the administrator is no reason to worry */
 		if (link->removed || __ratelimit(&link->base.log_limit))
 			dev_printk(link->removed || why == link_left ?
 				   KERN_INFO : KERN_WARNING, link->base.dma,
@@ -115,7 +115,7 @@ static void link_down(struct ntb_link *link, const char *why)
 		/* what was asked before must not act on what comes after */
 		link_jobs_wait(link);
 		/* nobody can write to anything: the windows are shut */
-		link_parked_stopped(link, &anybody);
+		link_holder_stopped(link, &anybody);
 	}
 	spin_lock(&link->base.lock);
 	if (!++link->base.generation)
@@ -229,16 +229,16 @@ static void link_up(struct ntb_link *link, const struct wire_hello *hello)
 			 link->base.name, peer.name, &peer.uuid);
 	queue_work(link->rx.wq, &link->rx.work);
 	/* they may have changed since the other side took the hello */
-	link_apertures_tell(link);
+	link_apertures_announce(link);
 	link->base.client->up(&link->base);
 }
 
 /*
- * What a lost session wrote to may be somebody else's once the other side's
- * windows are open again: first its driver has to stop. One that doesn't say
- * so must not keep the others from the link.
+ * Memory that this host wrote to before the loss may be in other use once the
+ * other side's windows are open again: first the writers have to stop. One
+ * that doesn't say so must not keep the others from the link.
  */
-static bool link_waits_for_drivers(struct ntb_link *link)
+static bool link_waits_for_client(struct ntb_link *link)
 {
 	bool late = ktime_ms_delta(ktime_get(), link->lost_at) >= LINK_STOP_MS;
 
@@ -246,7 +246,7 @@ static bool link_waits_for_drivers(struct ntb_link *link)
 		return false;
 	if (late)
 		dev_warn(link->base.dma,
-			 "%s: a driver goes on with a session that is over\n",
+			 "%s: this host may go on to write after the loss\n",
 			 link->base.name);
 	return !late;
 }
@@ -285,7 +285,7 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 		link_down(link, "the other side began anew");
 	link_set_state(link, SMARTIO_LINK_JOINING, NULL);
 	if (!link->open) {
-		if (link_waits_for_drivers(link))
+		if (link_waits_for_client(link))
 			return LINK_JOIN_MS;
 		link->peer_generation = peer->generation;
 		/*
@@ -467,7 +467,7 @@ static void ops_settle(struct smartio_link *base)
 	struct ntb_link *link = to_ntb_link(base);
 
 	link_settle(link);
-	/* whoever took the link down has shut the window behind this lock */
+	/* the window was shut under this lock when the link was taken down */
 	mutex_lock(&link->window_lock);
 	mutex_unlock(&link->window_lock);
 }
@@ -549,7 +549,7 @@ static void ops_conceal(struct smartio_link *base,
 static void ops_stopped(struct smartio_link *base,
 			const struct smartio_holder *holder)
 {
-	link_parked_stopped(to_ntb_link(base), holder);
+	link_holder_stopped(to_ntb_link(base), holder);
 }
 
 static int ops_map(struct smartio_link *base, struct device *dev, u64 addr,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A link: one NTB device of this host, and whoever is behind it. The layers,
- * from below; a file calls none above it:
+ * A link: one NTB device of this host, and its peer. The layers, from below; a
+ * file calls none above it:
  *
  *   memory.c     memory that lies inside what is open to the other side
  *   ring.c       messages
  *   window.c     what of this host is open to the other, and what leads there
- *   park.c       what the other side may still write to
+ *   held.c       what the other side may still write to
  *   irq.c        interrupts that come over the link
  *   call.c       requests to the other side, and its requests to this one
  *   handshake.c  scratchpads and hello
@@ -14,9 +14,9 @@
  *   link.c       its life: NTB client, state machine, heartbeat; what the core
  *                asks for
  *
- * Order of locks: settle_lock, tell_lock, tx_lock, window_lock, base.lock. The
- * tick (link.c), which alone changes the state, takes all but the first in
- * turn. parked_lock is the last one wherever it is taken.
+ * Order of locks: settle_lock, announce_lock, tx_lock, window_lock, base.lock.
+ * The tick (link.c), which alone changes the state, takes all but the first in
+ * turn. held_lock is the last one wherever it is taken.
  */
 #ifndef _NTB_SMARTIO_LINK_H
 #define _NTB_SMARTIO_LINK_H
@@ -34,7 +34,7 @@
 #define LINK_RING_SIZE		(512 * 1024)
 #define LINK_RING_SLOTS		(LINK_RING_SIZE / WIRE_SLOT)
 #define LINK_JOBS_MAX		128
-/* A message of a driver, and what is put in front of it. */
+/* A message of the core. */
 #define LINK_PAYLOAD_MAX	SMARTIO_MESSAGE_MAX
 /* Where MSI messages go: Intel SDM vol. 3, 11.11; AMD APM vol. 2, 16. */
 #define LINK_MSI_BASE		0xfee00000ULL
@@ -82,8 +82,8 @@ struct link_counters {
  * @fence_new: the other side is fenced, and its scratchpads are from before
  * @rejoin: this host, which was fenced by the other one, asks to be let in
  * @reason: why it was refused, or lost; for people
- * @refused_told: which refusal is in the log already; constant texts
- * @refusal: what the other side is told
+ * @refused_logged: the refusal that is in the log already; constant texts
+ * @refusal: announced to the other side
  * @refused_at: since when
  * @lost_at: when it went down last
  * @losses: how often it went down
@@ -100,8 +100,7 @@ struct link_counters {
  * @window_phys: of outgoing ones, for this host's CPUs
  * @window_size: in bytes, of those in either direction
  * @own: what this host opens
- * @tell_lock: one at a time tells the other side of @own, so that what it
- *	hears last is what is
+ * @announce_lock: one announcement of @own at a time: the last one is current
  * @open: whether it is open now
  * @peer_own: what the other side has opened
  * @quarantine: where a shut window leads to, should its limit not hold
@@ -115,11 +114,11 @@ struct link_counters {
  * @calls: requests of this host without an answer, by number
  * @next_call: number
  * @jobs: requests of the other side that run
- * @maps: windows mapped for lent devices
+ * @maps: windows mapped for devices of this host
  * @maps_lock: protects @maps
- * @parked: what the other side may still write to, of sessions that are over
- * @parked_lock: protects @parked and @parked_bytes
- * @parked_bytes: memory among it
+ * @held: what the other side may still write to, for its holders
+ * @held_lock: protects @held and @held_bytes
+ * @held_bytes: memory among it
  */
 struct ntb_link {
 	struct smartio_link base;
@@ -136,7 +135,7 @@ struct ntb_link {
 	bool fence_new;
 	bool rejoin;
 	const char *reason;
-	const char *refused_told;
+	const char *refused_logged;
 	enum wire_reason refusal;
 	ktime_t refused_at;
 	ktime_t lost_at;
@@ -155,7 +154,7 @@ struct ntb_link {
 	phys_addr_t window_phys[LINK_WINDOWS_MAX];
 	u64 window_size[LINK_WINDOWS_MAX];
 	struct link_aperture own[WIRE_APERTURES];
-	struct mutex tell_lock;		/* telling of own, in order */
+	struct mutex announce_lock;	/* announcements of own */
 	bool open;
 	struct link_aperture peer_own[WIRE_APERTURES];
 	void *quarantine;
@@ -181,7 +180,7 @@ struct ntb_link {
 		u32 position;
 		u32 sequence;
 		u32 consumed;	/* slots, since the generation began */
-		u32 told;	/* of that, what the other side knows */
+		u32 acked;	/* of that, reported to the other side */
 		struct work_struct work;
 		struct workqueue_struct *wq;
 		bool complained;
@@ -205,9 +204,9 @@ struct ntb_link {
 
 	struct list_head maps;
 	struct mutex maps_lock;	/* maps */
-	struct list_head parked;
-	struct mutex parked_lock;	/* parked, parked_bytes */
-	u64 parked_bytes;
+	struct list_head held;
+	struct mutex held_lock;	/* held, held_bytes */
+	u64 held_bytes;
 
 	struct link_counters counters;
 	struct dentry *debug;
@@ -265,7 +264,7 @@ void link_window_cut(struct ntb_link *link, u64 base, u64 size);
 void link_window_release(struct ntb_link *link, u64 base, u64 size);
 void link_apertures_write(struct ntb_link *link,
 			  struct wire_aperture *to);
-void link_apertures_tell(struct ntb_link *link);
+void link_apertures_announce(struct ntb_link *link);
 int link_window_reach(struct ntb_link *link, u64 addr, u64 size,
 		      unsigned int *mw, u64 *offset);
 int link_window_phys(struct ntb_link *link, u64 addr, u64 size,
@@ -289,7 +288,7 @@ void link_unmapped(struct ntb_link *link);
 void link_pages_free(struct ntb_link *link, size_t size, struct page *page,
 		     dma_addr_t dma);
 
-/* park.c */
+/* held.c */
 void link_release_pages(struct ntb_link *link, size_t size, struct page *page,
 			dma_addr_t dma, const struct smartio_holder *holder);
 int link_expose(struct ntb_link *link,
@@ -297,7 +296,7 @@ int link_expose(struct ntb_link *link,
 void link_conceal(struct ntb_link *link,
 		  const struct smartio_registers *registers, u64 peer_addr,
 		  const struct smartio_holder *holder);
-void link_parked_stopped(struct ntb_link *link,
+void link_holder_stopped(struct ntb_link *link,
 			 const struct smartio_holder *holder);
 
 /* ring.c */

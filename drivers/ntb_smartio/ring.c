@@ -52,7 +52,7 @@ void link_ring_reset(struct ntb_link *link)
 	link->rx.position = 0;
 	link->rx.sequence = 0;
 	link->rx.consumed = 0;
-	link->rx.told = 0;
+	link->rx.acked = 0;
 	link->rx.complained = false;
 	memset(link->boot, 0, sizeof(*link->boot));
 }
@@ -232,12 +232,12 @@ int link_send(struct ntb_link *link, u32 generation,
 
 /* ---- receiving ---- */
 
-static void link_rx_tell(struct ntb_link *link)
+static void link_rx_ack(struct ntb_link *link)
 {
-	if (link->rx.told == link->rx.consumed)
+	if (link->rx.acked == link->rx.consumed)
 		return;
-	link->rx.told = link->rx.consumed;
-	writeq((u64)link->rx.told << 32 | link->peer_generation,
+	link->rx.acked = link->rx.consumed;
+	writeq((u64)link->rx.acked << 32 | link->peer_generation,
 	       &link->peer_boot->consumed.word);
 }
 
@@ -320,10 +320,10 @@ static void link_rx_work(struct work_struct *work)
 	u32 generation;
 
 	while (link_is_up(link, &generation) && link_rx_one(link, generation)) {
-		if (link->rx.consumed - link->rx.told > LINK_RING_SLOTS / 8)
-			link_rx_tell(link);
+		if (link->rx.consumed - link->rx.acked > LINK_RING_SLOTS / 8)
+			link_rx_ack(link);
 		cond_resched();
 	}
 	if (link_is_up(link, &generation))
-		link_rx_tell(link);
+		link_rx_ack(link);
 }

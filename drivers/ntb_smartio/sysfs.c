@@ -171,7 +171,7 @@ static int link_counters_show(struct seq_file *s, void *unused)
 	seq_printf(s, "received %lld\n", atomic64_read(&c->received));
 	seq_printf(s, "received_bytes %lld\n",
 		   atomic64_read(&c->received_bytes));
-	seq_printf(s, "kept %llu\n", READ_ONCE(link->parked_bytes));
+	seq_printf(s, "held %llu\n", READ_ONCE(link->held_bytes));
 	seq_printf(s, "refused %lld\n", atomic64_read(&link->base.refused));
 	seq_printf(s, "busy %lld\n", atomic64_read(&c->busy));
 	seq_printf(s, "late %lld\n", atomic64_read(&c->late));

@@ -76,9 +76,9 @@ int link_windows_init(struct ntb_link *link)
 	int i, count, ret;
 
 	mutex_init(&link->window_lock);
-	mutex_init(&link->parked_lock);
-	INIT_LIST_HEAD(&link->parked);
-	mutex_init(&link->tell_lock);
+	mutex_init(&link->held_lock);
+	INIT_LIST_HEAD(&link->held);
+	mutex_init(&link->announce_lock);
 	mutex_init(&link->maps_lock);
 	INIT_LIST_HEAD(&link->maps);
 	count = ntb_peer_mw_count(ntb);
@@ -220,7 +220,7 @@ static bool link_within(const struct link_aperture *aperture, u64 addr,
 	       addr - aperture->base <= aperture->size - size;
 }
 
-/* What is open to the other side, as it is told. */
+/* What is open to the other side, as it is announced. */
 void link_apertures_write(struct ntb_link *link, struct wire_aperture *to)
 {
 	const struct link_aperture *own = link->own;
@@ -234,8 +234,8 @@ void link_apertures_write(struct ntb_link *link, struct wire_aperture *to)
 	}
 }
 
-/* Tell the other side what is open to it. */
-void link_apertures_tell(struct ntb_link *link)
+/* Announce to the other side what is open to it. */
+void link_apertures_announce(struct ntb_link *link)
 {
 	struct wire_aperture apertures[WIRE_APERTURES] = {};
 	struct wire_message message = {
@@ -244,13 +244,13 @@ void link_apertures_tell(struct ntb_link *link)
 	};
 	u32 generation;
 
-	mutex_lock(&link->tell_lock);
+	mutex_lock(&link->announce_lock);
 	mutex_lock(&link->window_lock);
 	link_apertures_write(link, apertures);
 	mutex_unlock(&link->window_lock);
 	if (link_is_up(link, &generation))
 		link_send(link, generation, &message, apertures);
-	mutex_unlock(&link->tell_lock);
+	mutex_unlock(&link->announce_lock);
 }
 
 /* The other side says what is open there. */
@@ -290,8 +290,8 @@ static bool link_within_own(struct ntb_link *link, u64 base, u64 size,
 }
 
 /*
- * Let the other side reach something outside aperture 0. The other side is
- * told, before whatever is sent after this. It is open until
+ * Let the other side reach something outside aperture 0. That is announced,
+ * before whatever is sent after this. It is open until
  * link_window_done() was called as often as this. Returns 0; -ENOSPC: no
  * window is left; -EIO.
  */
@@ -315,7 +315,7 @@ int link_window_need(struct ntb_link *link, u64 base, u64 size,
 		}
 		mutex_unlock(&link->window_lock);
 		if (cut && !ret)
-			link_apertures_tell(link);
+			link_apertures_announce(link);
 		return ret;
 	}
 	for (i = 0; i < WIRE_APERTURES; i++)
@@ -343,7 +343,7 @@ int link_window_need(struct ntb_link *link, u64 base, u64 size,
 			"%s: no memory window is left for %s (%#llx, %#llx bytes)\n",
 			link->base.name, what, base, size);
 	if (!ret)
-		link_apertures_tell(link);
+		link_apertures_announce(link);
 	return ret;
 }
 
@@ -366,7 +366,7 @@ static void link_window_leave(struct ntb_link *link, u64 base, u64 size,
 	}
 	mutex_unlock(&link->window_lock);
 	if (shut)
-		link_apertures_tell(link);
+		link_apertures_announce(link);
 }
 
 /*

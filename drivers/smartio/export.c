@@ -1,108 +1,111 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The registry of devices that this host lends.
+ * The registry of exports: devices that this host lends.
  */
 #include <linux/slab.h>
 
 #include "export.h"
 
-LIST_HEAD(smartio_lents);
-DEFINE_MUTEX(smartio_lents_lock);	/* the list of lent devices */
+LIST_HEAD(smartio_exports);
+DEFINE_MUTEX(smartio_exports_lock);	/* the list of exports */
 
-static void lend_release(struct kref *ref)
+static void export_release(struct kref *ref)
 {
-	struct smartio_lent *lent = container_of(ref, struct smartio_lent, ref);
+	struct smartio_export *export = container_of(ref, struct smartio_export,
+						     ref);
 
-	bitmap_free(lent->vectors_used);
-	pci_dev_put(lent->pdev);
-	kfree(lent);
+	bitmap_free(export->vectors_used);
+	pci_dev_put(export->pdev);
+	kfree(export);
 }
 
-void lend_get(struct smartio_lent *lent)
+void export_get(struct smartio_export *export)
 {
-	kref_get(&lent->ref);
+	kref_get(&export->ref);
 }
 
-void lend_put(struct smartio_lent *lent)
+void export_put(struct smartio_export *export)
 {
-	kref_put(&lent->ref, lend_release);
+	kref_put(&export->ref, export_release);
 }
 
 /*
- * A lent device by its number. Returns it, with a reference for lend_put(), or
+ * An export by its number. Returns it, with a reference for export_put(), or
  * NULL.
  */
-struct smartio_lent *lend_find(u32 id)
+struct smartio_export *export_find(u32 id)
 {
-	struct smartio_lent *lent, *found = NULL;
+	struct smartio_export *export, *found = NULL;
 
-	mutex_lock(&smartio_lents_lock);
-	list_for_each_entry(lent, &smartio_lents, entry) {
-		if (lent->id != id)
+	mutex_lock(&smartio_exports_lock);
+	list_for_each_entry(export, &smartio_exports, entry) {
+		if (export->id != id)
 			continue;
-		lend_get(lent);
-		found = lent;
+		export_get(export);
+		found = export;
 		break;
 	}
-	mutex_unlock(&smartio_lents_lock);
+	mutex_unlock(&smartio_exports_lock);
 	return found;
 }
 
 /*
- * The next lent device, for whoever visits all of them. Numbers only grow, and
- * the list is in their order: each is visited once, and no lock is held in
- * between. Returns it, with a reference for lend_put(), or NULL.
+ * The next export, to visit all of them. Numbers only grow, and the list is in
+ * their order: each is visited once, and no lock is held in between. Returns
+ * it, with a reference for export_put(), or NULL.
  */
-struct smartio_lent *lend_after(u32 id)
+struct smartio_export *export_after(u32 id)
 {
-	struct smartio_lent *lent, *found = NULL;
+	struct smartio_export *export, *found = NULL;
 
-	mutex_lock(&smartio_lents_lock);
-	list_for_each_entry(lent, &smartio_lents, entry) {
-		if (lent->id <= id)
+	mutex_lock(&smartio_exports_lock);
+	list_for_each_entry(export, &smartio_exports, entry) {
+		if (export->id <= id)
 			continue;
-		lend_get(lent);
-		found = lent;
+		export_get(export);
+		found = export;
 		break;
 	}
-	mutex_unlock(&smartio_lents_lock);
+	mutex_unlock(&smartio_exports_lock);
 	return found;
 }
 
 /* It can be found from now on. */
-void lend_add(struct smartio_lent *lent)
+void export_add(struct smartio_export *export)
 {
-	static u32 next_id;	/* under smartio_lents_lock */
+	static u32 next_id;	/* under smartio_exports_lock */
 
-	mutex_lock(&smartio_lents_lock);
-	lent->id = ++next_id;
-	list_add_tail(&lent->entry, &smartio_lents);
-	mutex_unlock(&smartio_lents_lock);
+	mutex_lock(&smartio_exports_lock);
+	export->id = ++next_id;
+	list_add_tail(&export->entry, &smartio_exports);
+	mutex_unlock(&smartio_exports_lock);
 }
 
-void lend_del(struct smartio_lent *lent)
+void export_del(struct smartio_export *export)
 {
-	mutex_lock(&smartio_lents_lock);
-	list_del(&lent->entry);
-	mutex_unlock(&smartio_lents_lock);
+	mutex_lock(&smartio_exports_lock);
+	list_del(&export->entry);
+	mutex_unlock(&smartio_exports_lock);
 }
 
 /* One of the device's vectors for a borrower. */
-int lend_vector_take(struct smartio_lent *lent)
+int export_vector_take(struct smartio_export *export)
 {
 	unsigned long bit;
 
-	mutex_lock(&lent->lock);
-	bit = find_first_zero_bit(lent->vectors_used, lent->vectors);
-	if (bit < lent->vectors)
-		__set_bit(bit, lent->vectors_used);
-	mutex_unlock(&lent->lock);
-	return bit < lent->vectors ? lent->first_vector + (int)bit : -ENOSPC;
+	mutex_lock(&export->lock);
+	bit = find_first_zero_bit(export->vectors_used, export->vectors);
+	if (bit < export->vectors)
+		__set_bit(bit, export->vectors_used);
+	mutex_unlock(&export->lock);
+	if (bit >= export->vectors)
+		return -ENOSPC;
+	return export->first_vector + (int)bit;
 }
 
-void lend_vector_give(struct smartio_lent *lent, unsigned int vector)
+void export_vector_give(struct smartio_export *export, unsigned int vector)
 {
-	mutex_lock(&lent->lock);
-	__clear_bit(vector - lent->first_vector, lent->vectors_used);
-	mutex_unlock(&lent->lock);
+	mutex_lock(&export->lock);
+	__clear_bit(vector - export->first_vector, export->vectors_used);
+	mutex_unlock(&export->lock);
 }

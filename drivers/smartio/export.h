@@ -2,15 +2,15 @@
 /*
  * The provider: what this host lends, and to whom.
  *
- *   export.c   the registry of lent devices
+ *   export.c   the registry of exports
  *   region.c   what a session holds: memory, parts of BARs, vectors
  *   session.c  sessions of borrowers
  *   lend.c     devices are lent and taken back
  *
- * How a session reaches its borrower is in struct lend_session_ops: directly
+ * How a session reaches its borrower is in struct session_ops: directly
  * (local.c) or over a link (remote_session.c).
  *
- * Order of locks: smartio_lents_lock and session->lock, then lent->lock.
+ * Order of locks: smartio_exports_lock and session->lock, then export->lock.
  */
 #ifndef _SMARTIO_EXPORT_H
 #define _SMARTIO_EXPORT_H
@@ -27,10 +27,10 @@
 #include <linux/xarray.h>
 
 struct attribute_group;
-struct lend_session;
+struct session;
 
 /**
- * struct smartio_lent - a device that is lent
+ * struct smartio_export - a device that is lent
  * @ref: held by sessions and by whoever looked it up
  * @entry: in the list of all
  * @id: how messages name it; never used twice
@@ -47,9 +47,9 @@ struct lend_session;
  * @vectors: how many
  * @vectors_used: which are taken
  * @local: the path of this host itself; local.c
- * @dev: in class smartio_lent
+ * @dev: in class smartio_export
  */
-struct smartio_lent {
+struct smartio_export {
 	struct kref ref;
 	struct list_head entry;
 	u32 id;
@@ -69,25 +69,25 @@ struct smartio_lent {
 	struct device *dev;
 };
 
-/* Why a session ends: whether the borrower has to be told. */
-enum lend_end {
-	LEND_END_CLOSED,	/* it asked for it */
-	LEND_END_LENDER,	/* the lender takes it away */
-	LEND_END_LINK,		/* there is nobody to tell */
+/* Why a session ends: whether the borrower has to be notified. */
+enum session_end {
+	SESSION_END_CLOSED,	/* the borrower asked for it */
+	SESSION_END_LENDER,	/* the lender: the borrower is notified */
+	SESSION_END_LINK,	/* the link is down */
 };
 
-enum lend_state {
-	LEND_OPENING,
-	LEND_OPEN,
-	LEND_ENDING,
-	LEND_ENDED,
+enum session_state {
+	SESSION_OPENING,
+	SESSION_OPEN,
+	SESSION_ENDING,
+	SESSION_ENDED,
 };
 
-struct lend_segment;
-struct lend_bar;
+struct session_segment;
+struct session_bar;
 
 /**
- * struct lend_session_ops - what depends on where the borrower is
+ * struct session_ops - what depends on where the borrower is
  * @notify: send it a message of the lender's half
  * @ended: the session is over, and it wasn't the borrower's wish
  * @dma: what its address means for the device
@@ -101,37 +101,37 @@ struct lend_bar;
  * @acquire: the session holds on to @peer now
  * @release: and no longer
  */
-struct lend_session_ops {
-	int (*notify)(struct lend_session *session, const void *message,
+struct session_ops {
+	int (*notify)(struct session *session, const void *message,
 		      size_t size);
-	void (*ended)(struct lend_session *session);
-	int (*dma)(struct lend_session *session, u64 addr, size_t size,
+	void (*ended)(struct session *session);
+	int (*dma)(struct session *session, u64 addr, size_t size,
 		   u64 *device_addr);
-	int (*irq)(struct lend_session *session, u64 addr, u32 data,
+	int (*irq)(struct session *session, u64 addr, u32 data,
 		   unsigned int *vector);
-	void (*irq_clear)(struct lend_session *session, unsigned int vector);
-	int (*segment_alloc)(struct lend_session *session,
-			     struct lend_segment *segment);
-	void (*segment_free)(struct lend_session *session,
-			     struct lend_segment *segment);
-	int (*bar_map)(struct lend_session *session, struct lend_bar *bar);
-	void (*bar_unmap)(struct lend_session *session, struct lend_bar *bar);
-	void (*acquire)(struct lend_session *session);
-	void (*release)(struct lend_session *session);
+	void (*irq_clear)(struct session *session, unsigned int vector);
+	int (*segment_alloc)(struct session *session,
+			     struct session_segment *segment);
+	void (*segment_free)(struct session *session,
+			     struct session_segment *segment);
+	int (*bar_map)(struct session *session, struct session_bar *bar);
+	void (*bar_unmap)(struct session *session, struct session_bar *bar);
+	void (*acquire)(struct session *session);
+	void (*release)(struct session *session);
 };
 
 /**
- * struct lend_segment - memory of this host that a session's device reads
+ * struct session_segment - memory of this host that a session's device reads
  * @handle: how it is named
  * @users: it can't be freed by the borrower while there is one
  * @size: bytes
  * @cpu: this host's view
- * @dma: for the lender's side of the path (local: the device; remote: the NTB)
+ * @dma: for the lender's side of the path (local: the device; remote: the link)
  * @device_addr: for the device
- * @peer_addr: for the borrower, in the NTB's address space
+ * @peer_addr: for the borrower, an address of the link
  * @private: of the ops
  */
-struct lend_segment {
+struct session_segment {
 	u32 handle;
 	unsigned int users;
 	size_t size;
@@ -143,7 +143,7 @@ struct lend_segment {
 };
 
 /**
- * struct lend_bar - part of a BAR that a session may reach
+ * struct session_bar - part of a BAR that a session may reach
  * @entry: in session->bars
  * @bar: number
  * @offset: of its first page
@@ -152,7 +152,7 @@ struct lend_segment {
  * @peer_addr: for the borrower, then
  * @private: of the ops
  */
-struct lend_bar {
+struct session_bar {
 	struct list_head entry;
 	unsigned int bar;
 	u64 offset;
@@ -163,30 +163,30 @@ struct lend_bar {
 };
 
 /**
- * struct lend_session - one borrower of one lent device
+ * struct session - one borrower of one export
  * @s: what the lender's half sees
  * @ops: where the borrower is
  * @ref: references
- * @entry: in lent->sessions, under lent->lock
- * @state: under lent->lock
- * @why: under lent->lock; once it is ending
- * @running: requests that run, under lent->lock
+ * @entry: in export->sessions, under export->lock
+ * @state: under export->lock
+ * @why: under export->lock; once it is ending
+ * @running: requests that run, under export->lock
  * @idle: waits for the last of them
  * @ended: completed when it is over
  * @lock: protects all below
- * @segments: struct lend_segment by handle
+ * @segments: struct session_segment by handle
  * @segment_bytes: of all of them
- * @bars: struct lend_bar, what it may map
+ * @bars: struct session_bar, what it may map
  * @irqs: which of the device's vectors it has
  * @peer: what joins it with its borrower; the ops know
  */
-struct lend_session {
+struct session {
 	struct smartio_session s;
-	const struct lend_session_ops *ops;
+	const struct session_ops *ops;
 	struct kref ref;
 	struct list_head entry;
-	enum lend_state state;
-	enum lend_end why;
+	enum session_state state;
+	enum session_end why;
 	unsigned int running;
 	wait_queue_head_t idle;
 	struct completion ended;
@@ -198,38 +198,38 @@ struct lend_session {
 	void *peer;
 };
 
-#define to_lend_session(p) container_of(p, struct lend_session, s)
+#define to_session(p) container_of(p, struct session, s)
 
 /* A session may have so much of the lender's memory. */
-#define LEND_SEGMENT_BYTES_MAX	(64UL << 20)
+#define SESSION_SEGMENT_BYTES_MAX	(64UL << 20)
 
 /* ---- export.c: the registry ---- */
 
-extern struct list_head smartio_lents;
-extern struct mutex smartio_lents_lock;	/* the list of lent devices */
+extern struct list_head smartio_exports;
+extern struct mutex smartio_exports_lock;	/* the list of exports */
 
-void lend_add(struct smartio_lent *lent);
-void lend_del(struct smartio_lent *lent);
-struct smartio_lent *lend_find(u32 id);
-struct smartio_lent *lend_after(u32 id);
-void lend_get(struct smartio_lent *lent);
-void lend_put(struct smartio_lent *lent);
-int lend_vector_take(struct smartio_lent *lent);
-void lend_vector_give(struct smartio_lent *lent, unsigned int vector);
+void export_add(struct smartio_export *export);
+void export_del(struct smartio_export *export);
+struct smartio_export *export_find(u32 id);
+struct smartio_export *export_after(u32 id);
+void export_get(struct smartio_export *export);
+void export_put(struct smartio_export *export);
+int export_vector_take(struct smartio_export *export);
+void export_vector_give(struct smartio_export *export, unsigned int vector);
 
 /* ---- session.c ---- */
 
 /**
- * struct lend_borrower - who opens
- * @ops: where it is
- * @host: who
+ * struct borrower - a host that opens a session
+ * @ops: for where it is
+ * @host: its UUID
  * @name: its name
  * @link_name: for people
  * @peer: what joins it with this host; one session for each
  * @local: whether it is this host
  */
-struct lend_borrower {
-	const struct lend_session_ops *ops;
+struct borrower {
+	const struct session_ops *ops;
 	const uuid_t *host;
 	const char *name;
 	const char *link_name;
@@ -237,20 +237,20 @@ struct lend_borrower {
 	bool local;
 };
 
-int lend_open(struct smartio_lent *lent, const struct lend_borrower *who,
-	      struct lend_session **session);
-void lend_end(struct lend_session *session, enum lend_end why);
-void lend_end_all(struct smartio_lent *lent, enum lend_end why);
-void lend_end_matching(bool (*match)(struct lend_session *session, void *arg),
-		       void *arg, enum lend_end why);
-struct lend_session *lend_session_find(u64 id);
-void lend_session_get(struct lend_session *session);
-void lend_session_put(struct lend_session *session);
-int lend_session_enter(struct lend_session *session);
-void lend_session_leave(struct lend_session *session);
+int session_open(struct smartio_export *export, const struct borrower *borrower,
+		 struct session **session);
+void session_end(struct session *session, enum session_end why);
+void session_end_all(struct smartio_export *export, enum session_end why);
+void session_end_matching(bool (*match)(struct session *session, void *arg),
+			  void *arg, enum session_end why);
+struct session *session_find(u64 id);
+void session_get(struct session *session);
+void session_put(struct session *session);
+int session_enter(struct session *session);
+void session_leave(struct session *session);
 
 /**
- * struct lend_job - a request of a borrower, as the lender runs it
+ * struct session_job - a request of a borrower, as the lender runs it
  * @work: runs it
  * @session: whose; a reference
  * @request: copied already, freed with the job
@@ -261,43 +261,43 @@ void lend_session_leave(struct lend_session *session);
  * @done: called when it is through; owns the job then
  * @context: for @done
  */
-struct lend_job {
+struct session_job {
 	struct work_struct work;
-	struct lend_session *session;
+	struct session *session;
 	void *request;
 	size_t size;
 	void *reply;
 	size_t reply_size;
 	int status;
-	void (*done)(struct lend_job *job);
+	void (*done)(struct session_job *job);
 	void *context;
 };
 
-struct lend_job *lend_job_alloc(struct lend_session *session,
-				const void *request, size_t size,
-				size_t reply_max);
-void lend_job_start(struct lend_job *job);
-void lend_job_free(struct lend_job *job);
+struct session_job *session_job_alloc(struct session *session,
+				      const void *request, size_t size,
+				      size_t reply_max);
+void session_job_start(struct session_job *job);
+void session_job_free(struct session_job *job);
 
 int sessions_init(void);
 void sessions_exit(void);
 
 /* ---- region.c ---- */
 
-int lend_segment_alloc(struct lend_session *session, size_t size, void *cpu,
-		       dma_addr_t dma, struct lend_segment *segment);
-int lend_segment_free(struct lend_session *session, u32 handle);
-int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
-		 size_t size, u64 *peer_addr);
-void lend_bars_free(struct lend_session *session);
-void lend_resources_free(struct lend_session *session);
+int session_segment_alloc(struct session *session, size_t size, void *cpu,
+			  dma_addr_t dma, struct session_segment *segment);
+int session_segment_free(struct session *session, u32 handle);
+int session_bar_map(struct session *session, unsigned int bar, u64 offset,
+		    size_t size, u64 *peer_addr);
+void session_bars_free(struct session *session);
+void session_resources_free(struct session *session);
 
 /* ---- lend.c ---- */
 
 /**
- * struct lend_listener - how hosts hear of devices
+ * struct export_listener - how hosts hear of exports
  * @entry: of lend.c
- * @added: it is lent. Returns 0 or a negative error.
+ * @added: a device is lent. Returns 0 or a negative error.
  * @suspended: no sessions for now
  * @resumed: they may begin again
  * @removing: it is taken back; its sessions are over
@@ -305,16 +305,16 @@ void lend_resources_free(struct lend_session *session);
  *
  * All are optional, and may sleep.
  */
-struct lend_listener {
+struct export_listener {
 	struct list_head entry;
-	int (*added)(struct smartio_lent *lent);
-	void (*suspended)(struct smartio_lent *lent);
-	void (*resumed)(struct smartio_lent *lent);
-	void (*removing)(struct smartio_lent *lent);
-	void (*removed)(struct smartio_lent *lent);
+	int (*added)(struct smartio_export *export);
+	void (*suspended)(struct smartio_export *export);
+	void (*resumed)(struct smartio_export *export);
+	void (*removing)(struct smartio_export *export);
+	void (*removed)(struct smartio_export *export);
 };
 
-void lend_listener_add(struct lend_listener *listener);
+void export_listener_add(struct export_listener *listener);
 int lend_init(const struct attribute_group **groups);
 void lend_exit(void);
 

@@ -87,14 +87,14 @@ int smartio_host_named(const char *text, uuid_t *uuid, char *name)
 {
 	struct smartio_host *host;
 	int ret = -ENOENT;
-	uuid_t wanted;
+	uuid_t named;
 	/* what looks like a UUID is no name, whatever hosts call themselves */
 	bool by_uuid = strlen(text) == UUID_STRING_LEN &&
-		       !uuid_parse(text, &wanted);
+		       !uuid_parse(text, &named);
 
 	spin_lock(&smartio_hosts_lock);
 	list_for_each_entry(host, &smartio_hosts, entry) {
-		if (by_uuid ? !uuid_equal(&host->uuid, &wanted) :
+		if (by_uuid ? !uuid_equal(&host->uuid, &named) :
 			      strcmp(host->name, text))
 			continue;
 		ret = ret ? 0 : -ENOTUNIQ;

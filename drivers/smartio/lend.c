@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices are lent and taken back. Listeners tell hosts of it: those that
+ * Devices are lent and taken back. Listeners announce it to hosts: those that
  * registered first come first.
  */
 #include <linux/module.h>
@@ -9,49 +9,49 @@
 #include "export.h"
 #include "hosts.h"
 
-static LIST_HEAD(lend_listeners);	/* complete before anything is lent */
+static LIST_HEAD(export_listeners);	/* complete before anything is lent */
 
-static struct class lend_class = {
-	.name = "smartio_lent",
+static struct class export_class = {
+	.name = "smartio_export",
 };
 
-void __init lend_listener_add(struct lend_listener *listener)
+void __init export_listener_add(struct export_listener *listener)
 {
-	list_add_tail(&listener->entry, &lend_listeners);
+	list_add_tail(&listener->entry, &export_listeners);
 }
 
-/* /sys/class/smartio_lent/PCI */
-static int lend_show(struct smartio_lent *lent)
+/* /sys/class/smartio_export/PCI */
+static int export_show(struct smartio_export *export)
 {
-	struct device *dev = device_create(&lend_class, &lent->pdev->dev,
-					   MKDEV(0, 0), lent, "%s",
-					   pci_name(lent->pdev));
+	struct device *dev = device_create(&export_class, &export->pdev->dev,
+					   MKDEV(0, 0), export, "%s",
+					   pci_name(export->pdev));
 
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
-	lent->dev = dev;
+	export->dev = dev;
 	return 0;
 }
 
 /* Nobody uses it any more, nor finds it, when this returns. */
-static void lend_withdraw(struct smartio_lent *lent)
+static void export_withdraw(struct smartio_export *export)
 {
-	struct lend_listener *listener;
+	struct export_listener *listener;
 
-	mutex_lock(&lent->lock);
-	lent->gone = true;
-	mutex_unlock(&lent->lock);
-	lend_end_all(lent, LEND_END_LENDER);
-	list_for_each_entry(listener, &lend_listeners, entry)
+	mutex_lock(&export->lock);
+	export->gone = true;
+	mutex_unlock(&export->lock);
+	session_end_all(export, SESSION_END_LENDER);
+	list_for_each_entry(listener, &export_listeners, entry)
 		if (listener->removing)
-			listener->removing(lent);
-	lend_del(lent);
-	list_for_each_entry(listener, &lend_listeners, entry)
+			listener->removing(export);
+	export_del(export);
+	list_for_each_entry(listener, &export_listeners, entry)
 		if (listener->removed)
-			listener->removed(lent);
+			listener->removed(export);
 	/* waits for readers */
-	if (lent->dev)
-		device_unregister(lent->dev);
+	if (export->dev)
+		device_unregister(export->dev);
 }
 
 /**
@@ -59,7 +59,7 @@ static void lend_withdraw(struct smartio_lent *lent)
  * @pdev: the device, enabled, and bus master
  * @service: what borrowers' halves match on, shorter than SMARTIO_SERVICE_LEN
  * @ops: the lender's half; valid until smartio_unlend() returned
- * @context: for smartio_lent_context()
+ * @context: for smartio_export_context()
  * @owner: the module of @ops: no session begins once it is being unloaded
  * @first_vector: of the device's MSI-X vectors that borrowers may have, as in
  *	pci_irq_vector(); allocated, not requested
@@ -71,163 +71,163 @@ static void lend_withdraw(struct smartio_lent *lent)
  * Context: process, may sleep.
  * Return: the lent device, or an ERR_PTR.
  */
-struct smartio_lent *smartio_lend(struct pci_dev *pdev, const char *service,
-				  const struct smartio_lender_ops *ops,
-				  void *context, struct module *owner,
-				  unsigned int first_vector,
-				  unsigned int vectors)
+struct smartio_export *smartio_lend(struct pci_dev *pdev, const char *service,
+				    const struct smartio_lender_ops *ops,
+				    void *context, struct module *owner,
+				    unsigned int first_vector,
+				    unsigned int vectors)
 {
-	struct lend_listener *listener;
-	struct smartio_lent *lent;
+	struct export_listener *listener;
+	struct smartio_export *export;
 	int ret;
 
 	if (!ops->open || !ops->close || !ops->request ||
 	    strlen(service) >= SMARTIO_SERVICE_LEN)
 		return ERR_PTR(-EINVAL);
-	lent = kzalloc(sizeof(*lent), GFP_KERNEL);
-	if (!lent)
+	export = kzalloc(sizeof(*export), GFP_KERNEL);
+	if (!export)
 		return ERR_PTR(-ENOMEM);
-	lent->vectors_used = bitmap_zalloc(max(vectors, 1U), GFP_KERNEL);
-	if (!lent->vectors_used) {
-		kfree(lent);
+	export->vectors_used = bitmap_zalloc(max(vectors, 1U), GFP_KERNEL);
+	if (!export->vectors_used) {
+		kfree(export);
 		return ERR_PTR(-ENOMEM);
 	}
-	kref_init(&lent->ref);
-	mutex_init(&lent->lock);
-	INIT_LIST_HEAD(&lent->sessions);
-	lent->pdev = pci_dev_get(pdev);
-	strscpy(lent->service, service);
-	lent->ops = ops;
-	lent->context = context;
-	lent->owner = owner;
-	lent->first_vector = first_vector;
-	lent->vectors = vectors;
+	kref_init(&export->ref);
+	mutex_init(&export->lock);
+	INIT_LIST_HEAD(&export->sessions);
+	export->pdev = pci_dev_get(pdev);
+	strscpy(export->service, service);
+	export->ops = ops;
+	export->context = context;
+	export->owner = owner;
+	export->first_vector = first_vector;
+	export->vectors = vectors;
 
-	lend_add(lent);
-	ret = lend_show(lent);
+	export_add(export);
+	ret = export_show(export);
 	if (ret)
 		goto remove;
-	list_for_each_entry(listener, &lend_listeners, entry) {
-		ret = listener->added ? listener->added(lent) : 0;
+	list_for_each_entry(listener, &export_listeners, entry) {
+		ret = listener->added ? listener->added(export) : 0;
 		if (ret)
 			goto remove;
 	}
 	pci_info(pdev, "lent as \"%s\"\n", service);
-	return lent;
+	return export;
 
 remove:
 	/* a link that came up meanwhile may have announced it */
-	lend_withdraw(lent);
-	lend_put(lent);
+	export_withdraw(export);
+	export_put(export);
 	return ERR_PTR(ret);
 }
 EXPORT_SYMBOL_GPL(smartio_lend);
 
 /**
  * smartio_unlend() - take a device back
- * @lent: from smartio_lend(); gone when this returns
+ * @export: from smartio_lend(); gone when this returns
  *
  * Ends all sessions, and waits for that; removes the paths to it on all hosts.
  *
  * Context: process, may sleep.
  */
-void smartio_unlend(struct smartio_lent *lent)
+void smartio_unlend(struct smartio_export *export)
 {
-	lend_withdraw(lent);
-	pci_info(lent->pdev, "taken back\n");
-	lend_put(lent);
+	export_withdraw(export);
+	pci_info(export->pdev, "taken back\n");
+	export_put(export);
 }
 EXPORT_SYMBOL_GPL(smartio_unlend);
 
 /**
- * smartio_lent_context() - the lender's half's own pointer
- * @lent: from smartio_lend()
+ * smartio_export_context() - the lender's half's own pointer
+ * @export: from smartio_lend()
  *
  * Context: any.
  * Return: as given to smartio_lend().
  */
-void *smartio_lent_context(struct smartio_lent *lent)
+void *smartio_export_context(struct smartio_export *export)
 {
-	return lent->context;
+	return export->context;
 }
-EXPORT_SYMBOL_GPL(smartio_lent_context);
+EXPORT_SYMBOL_GPL(smartio_export_context);
 
 /**
- * smartio_lent_suspend() - end all sessions, begin no more for now
- * @lent: the device
+ * smartio_export_suspend() - end all sessions, begin no more for now
+ * @export: the device
  *
- * @close was called for each session, and borrowers were told, when this
- * returns. Not from the lender's own open, close or request, which it waits
- * for.
+ * @close was called for each session, and borrowers were notified, when
+ * this returns. Not from the lender's own open, close or request, which it
+ * waits for.
  *
  * Context: process, may sleep.
  */
-void smartio_lent_suspend(struct smartio_lent *lent)
+void smartio_export_suspend(struct smartio_export *export)
 {
-	struct lend_listener *listener;
+	struct export_listener *listener;
 
-	mutex_lock(&lent->lock);
-	lent->suspended = true;
-	mutex_unlock(&lent->lock);
-	lend_end_all(lent, LEND_END_LENDER);
-	list_for_each_entry(listener, &lend_listeners, entry)
+	mutex_lock(&export->lock);
+	export->suspended = true;
+	mutex_unlock(&export->lock);
+	session_end_all(export, SESSION_END_LENDER);
+	list_for_each_entry(listener, &export_listeners, entry)
 		if (listener->suspended)
-			listener->suspended(lent);
+			listener->suspended(export);
 }
-EXPORT_SYMBOL_GPL(smartio_lent_suspend);
+EXPORT_SYMBOL_GPL(smartio_export_suspend);
 
 /**
- * smartio_lent_resume() - sessions may begin again
- * @lent: the device
+ * smartio_export_resume() - sessions may begin again
+ * @export: the device
  *
- * Tells all borrowers SMARTIO_READY.
+ * Sends all borrowers SMARTIO_READY.
  *
  * Context: process, may sleep.
  */
-void smartio_lent_resume(struct smartio_lent *lent)
+void smartio_export_resume(struct smartio_export *export)
 {
-	struct lend_listener *listener;
+	struct export_listener *listener;
 
-	mutex_lock(&lent->lock);
-	lent->suspended = false;
-	mutex_unlock(&lent->lock);
-	list_for_each_entry(listener, &lend_listeners, entry)
+	mutex_lock(&export->lock);
+	export->suspended = false;
+	mutex_unlock(&export->lock);
+	list_for_each_entry(listener, &export_listeners, entry)
 		if (listener->resumed)
-			listener->resumed(lent);
+			listener->resumed(export);
 }
-EXPORT_SYMBOL_GPL(smartio_lent_resume);
+EXPORT_SYMBOL_GPL(smartio_export_resume);
 
 /**
- * smartio_lent_notify_all() - a message to all borrowers
- * @lent: the device
+ * smartio_export_notify_all() - a message to all borrowers
+ * @export: the device
  * @message: is copied
  * @size: bytes, at most SMARTIO_MESSAGE_MAX
  *
  * Context: process, may sleep.
  * Return: 0, or the first error; the others are sent all the same.
  */
-int smartio_lent_notify_all(struct smartio_lent *lent, const void *message,
-			    size_t size)
+int smartio_export_notify_all(struct smartio_export *export,
+			      const void *message, size_t size)
 {
-	struct lend_session **sessions, *session;
+	struct session **sessions, *session;
 	unsigned int count = 0, i = 0;
 	int ret = 0, err;
 
 	if (size > SMARTIO_MESSAGE_MAX)
 		return -EMSGSIZE;
-	mutex_lock(&lent->lock);
-	list_for_each_entry(session, &lent->sessions, entry)
+	mutex_lock(&export->lock);
+	list_for_each_entry(session, &export->sessions, entry)
 		count++;
 	sessions = kcalloc(count, sizeof(*sessions), GFP_NOIO);
 	if (sessions) {
-		list_for_each_entry(session, &lent->sessions, entry) {
-			if (session->state != LEND_OPEN)
+		list_for_each_entry(session, &export->sessions, entry) {
+			if (session->state != SESSION_OPEN)
 				continue;
-			lend_session_get(session);
+			session_get(session);
 			sessions[i++] = session;
 		}
 	}
-	mutex_unlock(&lent->lock);
+	mutex_unlock(&export->lock);
 	if (!sessions)
 		return -ENOMEM;
 	/* without the lock: a slow link must not stop the others */
@@ -235,44 +235,44 @@ int smartio_lent_notify_all(struct smartio_lent *lent, const void *message,
 		err = sessions[i]->ops->notify(sessions[i], message, size);
 		if (err && !ret)
 			ret = err;
-		lend_session_put(sessions[i]);
+		session_put(sessions[i]);
 	}
 	kfree(sessions);
 	return ret;
 }
-EXPORT_SYMBOL_GPL(smartio_lent_notify_all);
+EXPORT_SYMBOL_GPL(smartio_export_notify_all);
 
 /* ---- fences ---- */
 
-static bool lend_session_of(struct lend_session *session, void *uuid)
+static bool session_of_host(struct session *session, void *uuid)
 {
 	return uuid_equal(&session->s.host, uuid);
 }
 
-static int lend_fence_event(struct notifier_block *notifier,
-			    unsigned long event, void *uuid)
+static int export_fence_event(struct notifier_block *notifier,
+			      unsigned long event, void *uuid)
 {
-	struct smartio_lent *lent;
+	struct smartio_export *export;
 
 	switch (event) {
 	case SMARTIO_HOST_FENCED:
-		lend_end_matching(lend_session_of, uuid,
-				  uuid_equal(uuid, &smartio_self.uuid) ?
-				  LEND_END_LENDER : LEND_END_LINK);
+		session_end_matching(session_of_host, uuid,
+				     uuid_equal(uuid, &smartio_self.uuid) ?
+				     SESSION_END_LENDER : SESSION_END_LINK);
 		return NOTIFY_OK;
 	case SMARTIO_HOST_REJOINS:
-		lent = lend_after(0);
-		if (!lent)
+		export = export_after(0);
+		if (!export)
 			return NOTIFY_OK;
-		lend_put(lent);
+		export_put(export);
 		return NOTIFY_STOP;
 	default:
 		return NOTIFY_DONE;
 	}
 }
 
-static struct notifier_block lend_fence_notifier = {
-	.notifier_call = lend_fence_event,
+static struct notifier_block export_fence_notifier = {
+	.notifier_call = export_fence_event,
 };
 
 /* Devices may be lent. */
@@ -280,21 +280,21 @@ int __init lend_init(const struct attribute_group **groups)
 {
 	int ret;
 
-	lend_class.dev_groups = groups;
-	ret = class_register(&lend_class);
+	export_class.dev_groups = groups;
+	ret = class_register(&export_class);
 	if (ret)
 		return ret;
 	ret = sessions_init();
 	if (ret)
-		class_unregister(&lend_class);
+		class_unregister(&export_class);
 	else
-		fence_notifier_add(&lend_fence_notifier);
+		fence_notifier_add(&export_fence_notifier);
 	return ret;
 }
 
 void lend_exit(void)
 {
-	fence_notifier_remove(&lend_fence_notifier);
+	fence_notifier_remove(&export_fence_notifier);
 	sessions_exit();
-	class_unregister(&lend_class);
+	class_unregister(&export_class);
 }

@@ -17,39 +17,39 @@
 
 /* ---- the lender's side ---- */
 
-static void local_session_acquire(struct lend_session *session)
+static void local_session_acquire(struct session *session)
 {
 	struct smartio_path *path = session->peer;
 
 	get_device(&path->sdev.dev);
 }
 
-static void local_session_release(struct lend_session *session)
+static void local_session_release(struct session *session)
 {
 	struct smartio_path *path = session->peer;
 
 	put_device(&path->sdev.dev);
 }
 
-static int local_session_notify(struct lend_session *session,
+static int local_session_notify(struct session *session,
 				const void *message, size_t size)
 {
 	return smartio_path_notify(session->peer, session->s.id, message, size);
 }
 
-static void local_session_ended(struct lend_session *session)
+static void local_session_ended(struct session *session)
 {
-	struct smartio_lent *lent = session->s.lent;
+	struct smartio_export *export = session->s.export;
 	bool offered;
 
-	mutex_lock(&lent->lock);
-	offered = !lent->suspended && !lent->gone;
-	mutex_unlock(&lent->lock);
+	mutex_lock(&export->lock);
+	offered = !export->suspended && !export->gone;
+	mutex_unlock(&export->lock);
 	smartio_path_lost(session->peer, session->s.id, offered);
 }
 
 /* A local address is what the DMA API gave for the device itself. */
-static int local_session_dma(struct lend_session *session, u64 addr,
+static int local_session_dma(struct session *session, u64 addr,
 			     size_t size, u64 *device_addr)
 {
 	*device_addr = addr;
@@ -57,50 +57,50 @@ static int local_session_dma(struct lend_session *session, u64 addr,
 }
 
 /* It interrupts this host anyway: smartio_irq_alloc() has seen to that. */
-static int local_session_irq(struct lend_session *session, u64 addr, u32 data,
+static int local_session_irq(struct session *session, u64 addr, u32 data,
 			     unsigned int *vector)
 {
-	struct smartio_lent *lent = session->s.lent;
+	struct smartio_export *export = session->s.export;
 
-	if (data || addr < lent->first_vector ||
-	    addr >= lent->first_vector + lent->vectors)
+	if (data || addr < export->first_vector ||
+	    addr >= export->first_vector + export->vectors)
 		return -EINVAL;
 	*vector = addr;
 	return 0;
 }
 
-static void local_session_irq_clear(struct lend_session *session,
+static void local_session_irq_clear(struct session *session,
 				    unsigned int vector)
 {
 }
 
 /* The memory is the borrower's: it may use it when the session is over. */
-static int local_session_segment_alloc(struct lend_session *session,
-				       struct lend_segment *segment)
+static int local_session_segment_alloc(struct session *session,
+				       struct session_segment *segment)
 {
 	segment->device_addr = segment->dma;
 	return 0;
 }
 
-static void local_session_segment_free(struct lend_session *session,
-				       struct lend_segment *segment)
+static void local_session_segment_free(struct session *session,
+				       struct session_segment *segment)
 {
 }
 
-static int local_session_bar_map(struct lend_session *session,
-				 struct lend_bar *bar)
+static int local_session_bar_map(struct session *session,
+				 struct session_bar *bar)
 {
-	bar->peer_addr = pci_resource_start(session->s.lent->pdev, bar->bar) +
+	bar->peer_addr = pci_resource_start(session->s.export->pdev, bar->bar) +
 			 bar->offset;
 	return 0;
 }
 
-static void local_session_bar_unmap(struct lend_session *session,
-				    struct lend_bar *bar)
+static void local_session_bar_unmap(struct session *session,
+				    struct session_bar *bar)
 {
 }
 
-static const struct lend_session_ops local_session_ops = {
+static const struct session_ops local_session_ops = {
 	.acquire = local_session_acquire,
 	.release = local_session_release,
 	.notify = local_session_notify,
@@ -119,7 +119,7 @@ static const struct lend_session_ops local_session_ops = {
 static int local_open(struct smartio_path *path, u64 *id, u64 *dma_offset,
 		      struct smartio_era *era)
 {
-	struct lend_borrower who = {
+	struct borrower borrower = {
 		.ops = &local_session_ops,
 		.host = &smartio_self.uuid,
 		.name = smartio_self.name,
@@ -127,8 +127,8 @@ static int local_open(struct smartio_path *path, u64 *id, u64 *dma_offset,
 		.peer = path,
 		.local = true,
 	};
-	struct lend_session *session;
-	int ret = lend_open(path->private, &who, &session);
+	struct session *session;
+	int ret = session_open(path->private, &borrower, &session);
 
 	if (ret)
 		return ret;
@@ -137,32 +137,32 @@ static int local_open(struct smartio_path *path, u64 *id, u64 *dma_offset,
 	era->fences = smartio_host_fences(&smartio_self.uuid);
 	*id = session->s.id;
 	*dma_offset = 0;
-	lend_session_put(session);
+	session_put(session);
 	return 0;
 }
 
 static void local_close(struct smartio_path *path, u64 id)
 {
-	struct lend_session *session = lend_session_find(id);
+	struct session *session = session_find(id);
 
 	if (!session)
 		return;
-	lend_end(session, LEND_END_CLOSED);
-	lend_session_put(session);
+	session_end(session, SESSION_END_CLOSED);
+	session_put(session);
 }
 
 static int local_revoke(struct smartio_path *path, u64 id)
 {
-	struct lend_session *session = lend_session_find(id);
+	struct session *session = session_find(id);
 	int ret = 0;
 
 	if (!session)
 		return 0;
 	if (uuid_equal(&session->s.host, &smartio_self.uuid))
-		lend_end(session, LEND_END_LENDER);
+		session_end(session, SESSION_END_LENDER);
 	else
 		ret = -EACCES;
-	lend_session_put(session);
+	session_put(session);
 	return ret;
 }
 
@@ -180,18 +180,18 @@ static bool local_link_up(struct smartio_path *path)
 struct local_call {
 	struct kref ref;
 	struct completion done;
-	struct lend_job *job;
+	struct session_job *job;
 };
 
 static void local_call_release(struct kref *ref)
 {
 	struct local_call *call = container_of(ref, struct local_call, ref);
 
-	lend_job_free(call->job);
+	session_job_free(call->job);
 	kfree(call);
 }
 
-static void local_call_done(struct lend_job *job)
+static void local_call_done(struct session_job *job)
 {
 	struct local_call *call = job->context;
 
@@ -203,7 +203,7 @@ static int local_call(struct smartio_path *path, u64 id, const void *request,
 		      size_t size, void *reply, size_t *reply_size,
 		      unsigned int timeout_ms)
 {
-	struct lend_session *session = lend_session_find(id);
+	struct session *session = session_find(id);
 	struct local_call *call;
 	int ret;
 
@@ -211,8 +211,9 @@ static int local_call(struct smartio_path *path, u64 id, const void *request,
 		return -ENOLINK;
 	call = kzalloc(sizeof(*call), GFP_NOIO);
 	if (call)
-		call->job = lend_job_alloc(session, request, size, *reply_size);
-	lend_session_put(session);
+		call->job = session_job_alloc(session, request, size,
+					      *reply_size);
+	session_put(session);
 	if (!call || !call->job) {
 		kfree(call);
 		return -ENOMEM;
@@ -222,7 +223,7 @@ static int local_call(struct smartio_path *path, u64 id, const void *request,
 	init_completion(&call->done);
 	call->job->done = local_call_done;
 	call->job->context = call;
-	lend_job_start(call->job);
+	session_job_start(call->job);
 	if (!wait_for_completion_timeout(&call->done,
 					 msecs_to_jiffies(timeout_ms))) {
 		ret = -ETIMEDOUT;
@@ -238,9 +239,9 @@ static int local_call(struct smartio_path *path, u64 id, const void *request,
 
 static struct device *local_dma_device(struct smartio_path *path)
 {
-	struct smartio_lent *lent = path->private;
+	struct smartio_export *export = path->private;
 
-	return &lent->pdev->dev;
+	return &export->pdev->dev;
 }
 
 static bool local_dma_scattered(struct smartio_path *path)
@@ -261,28 +262,28 @@ static void local_dma_free(struct smartio_path *path, size_t size, void *cpu,
 }
 
 /* Finds the session and enters it; local_leave() is the counterpart. */
-static struct lend_session *local_enter(u64 id)
+static struct session *local_enter(u64 id)
 {
-	struct lend_session *session = lend_session_find(id);
+	struct session *session = session_find(id);
 
-	if (session && lend_session_enter(session)) {
-		lend_session_put(session);
+	if (session && session_enter(session)) {
+		session_put(session);
 		session = NULL;
 	}
 	return session;
 }
 
-static void local_leave(struct lend_session *session)
+static void local_leave(struct session *session)
 {
-	lend_session_leave(session);
-	lend_session_put(session);
+	session_leave(session);
+	session_put(session);
 }
 
 static int local_segment_alloc(struct smartio_path *path, u64 id,
 			       struct smartio_segment *segment)
 {
-	struct lend_session *session = local_enter(id);
-	struct lend_segment lent;
+	struct session *session = local_enter(id);
+	struct session_segment new;
 	int ret = -ENOMEM;
 
 	if (!session)
@@ -290,11 +291,11 @@ static int local_segment_alloc(struct smartio_path *path, u64 id,
 	segment->cpu = local_dma_alloc(path, segment->size, &segment->dma,
 				       GFP_KERNEL);
 	if (segment->cpu)
-		ret = lend_segment_alloc(session, segment->size, segment->cpu,
-					 segment->dma, &lent);
+		ret = session_segment_alloc(session, segment->size,
+					    segment->cpu, segment->dma, &new);
 	if (!ret) {
-		segment->device_addr = lent.device_addr;
-		segment->handle = lent.handle;
+		segment->device_addr = new.device_addr;
+		segment->handle = new.handle;
 	} else if (segment->cpu) {
 		local_dma_free(path, segment->size, segment->cpu, segment->dma);
 	}
@@ -305,10 +306,10 @@ static int local_segment_alloc(struct smartio_path *path, u64 id,
 static void local_segment_free(struct smartio_path *path,
 			       struct smartio_segment *segment)
 {
-	struct lend_session *session = local_enter(segment->session);
+	struct session *session = local_enter(segment->session);
 
 	if (session) {
-		lend_segment_free(session, segment->handle);
+		session_segment_free(session, segment->handle);
 		local_leave(session);
 	}
 	local_dma_free(path, segment->size, segment->cpu, segment->dma);
@@ -318,14 +319,14 @@ static void __iomem *local_map_bar(struct smartio_path *path, u64 id,
 				   unsigned int bar, u64 offset, size_t size,
 				   bool write_combining)
 {
-	struct lend_session *session = local_enter(id);
+	struct session *session = local_enter(id);
 	void __iomem *io;
 	u64 phys;
 	int ret;
 
 	if (!session)
 		return IOMEM_ERR_PTR(-ENOLINK);
-	ret = lend_bar_map(session, bar, offset, size, &phys);
+	ret = session_bar_map(session, bar, offset, size, &phys);
 	local_leave(session);
 	if (ret)
 		return IOMEM_ERR_PTR(ret);
@@ -338,18 +339,19 @@ static void local_unmap_bar(struct smartio_path *path, void __iomem *io)
 	iounmap(io);
 }
 
-static int local_irq_alloc(struct smartio_path *path, const struct cpumask *cpus,
-			   const char *name, struct smartio_irq *irq)
+static int local_irq_alloc(struct smartio_path *path,
+			   const struct cpumask *cpus, const char *name,
+			   struct smartio_irq *irq)
 {
-	struct smartio_lent *lent = path->private;
-	int vector = lend_vector_take(lent), ret;
+	struct smartio_export *export = path->private;
+	int vector = export_vector_take(export), ret;
 
 	if (vector < 0)
 		return vector;
-	irq->virq = pci_irq_vector(lent->pdev, vector);
+	irq->virq = pci_irq_vector(export->pdev, vector);
 	ret = request_irq(irq->virq, irq->handler, 0, name, irq->context);
 	if (ret) {
-		lend_vector_give(lent, vector);
+		export_vector_give(export, vector);
 		return ret;
 	}
 	/* best effort: it works from any CPU */
@@ -363,12 +365,12 @@ static int local_irq_alloc(struct smartio_path *path, const struct cpumask *cpus
 static void local_irq_free(struct smartio_path *path, struct smartio_irq *irq)
 {
 	free_irq(irq->virq, irq->context);
-	lend_vector_give(path->private, irq->index);
+	export_vector_give(path->private, irq->index);
 }
 
 static void local_release(struct smartio_path *path)
 {
-	lend_put(path->private);
+	export_put(path->private);
 }
 
 static const struct smartio_path_ops local_path_ops = {
@@ -390,14 +392,14 @@ static const struct smartio_path_ops local_path_ops = {
 	.release = local_release,
 };
 
-static void local_set(struct smartio_lent *lent, struct smartio_path *path)
+static void local_set(struct smartio_export *export, struct smartio_path *path)
 {
-	mutex_lock(&lent->lock);
-	lent->local = path;
-	mutex_unlock(&lent->lock);
+	mutex_lock(&export->lock);
+	export->local = path;
+	mutex_unlock(&export->lock);
 }
 
-static int local_added(struct smartio_lent *lent)
+static int local_added(struct smartio_export *export)
 {
 	struct smartio_path *path = kzalloc(sizeof(*path), GFP_KERNEL);
 	struct smartio_device *sdev;
@@ -406,48 +408,48 @@ static int local_added(struct smartio_lent *lent)
 	if (!path)
 		return -ENOMEM;
 	sdev = &path->sdev;
-	strscpy(sdev->service, lent->service);
+	strscpy(sdev->service, export->service);
 	uuid_copy(&sdev->host, &smartio_self.uuid);
 	strscpy(sdev->host_name, smartio_self.name);
-	strscpy(sdev->pci_name, pci_name(lent->pdev));
+	strscpy(sdev->pci_name, pci_name(export->pdev));
 	strscpy(sdev->link_name, "local");
 	sdev->local = true;
-	lend_get(lent);
-	path->private = lent;
+	export_get(export);
+	path->private = export;
 	path->ops = &local_path_ops;
 	path->offered = true;
-	ret = smartio_path_init(path, &lent->pdev->dev);
+	ret = smartio_path_init(path, &export->pdev->dev);
 	if (ret)
 		return ret;
-	local_set(lent, path);
+	local_set(export, path);
 	ret = smartio_path_add(path);
 	if (ret) {
-		local_set(lent, NULL);
+		local_set(export, NULL);
 		put_device(&sdev->dev);
 	}
 	return ret;
 }
 
-static void local_removing(struct smartio_lent *lent)
+static void local_removing(struct smartio_export *export)
 {
-	struct smartio_path *path = lent->local;
+	struct smartio_path *path = export->local;
 
 	if (!path)
 		return;
-	local_set(lent, NULL);
+	local_set(export, NULL);
 	smartio_path_remove(path);
 }
 
 /* The driver of this host may try again; the device may be going meanwhile. */
-static void local_offer(struct smartio_lent *lent)
+static void local_offer(struct smartio_export *export)
 {
 	struct smartio_path *path;
 
-	mutex_lock(&lent->lock);
-	path = lent->local;
+	mutex_lock(&export->lock);
+	path = export->local;
 	if (path)
 		get_device(&path->sdev.dev);
-	mutex_unlock(&lent->lock);
+	mutex_unlock(&export->lock);
 	if (!path)
 		return;
 	smartio_path_ready(path);
@@ -458,16 +460,16 @@ static void local_offer(struct smartio_lent *lent)
 static int local_fence_event(struct notifier_block *notifier,
 			     unsigned long event, void *uuid)
 {
-	struct smartio_lent *lent;
+	struct smartio_export *export;
 	u32 last = 0;
 
 	if (event != SMARTIO_HOST_ADMITTED ||
 	    !uuid_equal(uuid, &smartio_self.uuid))
 		return NOTIFY_DONE;
-	while ((lent = lend_after(last))) {
-		last = lent->id;
-		local_offer(lent);
-		lend_put(lent);
+	while ((export = export_after(last))) {
+		last = export->id;
+		local_offer(export);
+		export_put(export);
 	}
 	return NOTIFY_OK;
 }
@@ -476,7 +478,7 @@ static struct notifier_block local_fence_notifier = {
 	.notifier_call = local_fence_event,
 };
 
-static struct lend_listener local_listener = {
+static struct export_listener local_listener = {
 	.added = local_added,
 	.resumed = local_offer,
 	.removing = local_removing,
@@ -484,7 +486,7 @@ static struct lend_listener local_listener = {
 
 void __init local_init(void)
 {
-	lend_listener_add(&local_listener);
+	export_listener_add(&local_listener);
 	fence_notifier_add(&local_fence_notifier);
 }
 

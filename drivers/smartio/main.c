@@ -70,7 +70,7 @@ static int __init smartio_init(void)
 	ret = smartio_bus_init(smartio_path_groups);
 	if (ret)
 		goto exit_hosts;
-	ret = lend_init(smartio_lent_groups);
+	ret = lend_init(smartio_export_groups);
 	if (ret)
 		goto exit_bus;
 	local_init();

@@ -36,7 +36,7 @@ struct path_item {
 	u8 message[];
 };
 
-/* A driver that is so much behind, with another host that doesn't care. */
+/* More than this, not yet delivered, takes the link down. */
 #define PATH_ITEM_BYTES_MAX	(256 * 1024)
 
 static const struct attribute_group **path_groups;
@@ -66,7 +66,7 @@ bool smartio_path_full(struct smartio_path *path)
 	return full;
 }
 
-/* Small, and there is nobody to whom a failure could be told. */
+/* Small, and a failure could not be reported to anybody. */
 static struct path_item *path_item_alloc(enum path_item_kind kind, u64 session)
 {
 	struct path_item *item = kzalloc(sizeof(*item), GFP_NOIO | __GFP_NOFAIL);
@@ -113,8 +113,8 @@ void smartio_path_lost(struct smartio_path *path, u64 session, bool offered)
 }
 
 /*
- * True if the link was lost with a session, and the driver has neither closed it
- * nor opened another.
+ * True if the link was lost with a session, and the driver has neither closed
+ * it nor opened another.
  */
 bool smartio_path_writes(struct smartio_path *path, bool forget)
 {
@@ -148,9 +148,9 @@ int smartio_path_notify(struct smartio_path *path, u64 session,
 }
 
 /*
- * What is about a session that is not the one of now is old news. A loss may
- * be queued while smartio_open() has not yet told the path its new session: the
- * caller has waited for that.
+ * Items of a session that is not the current one are stale. A loss may be
+ * queued before smartio_open() has stored the new session: the caller has
+ * waited for that.
  */
 static bool path_item_counts(struct smartio_path *path, struct path_item *item)
 {
@@ -159,7 +159,7 @@ static bool path_item_counts(struct smartio_path *path, struct path_item *item)
 	spin_lock(&path->lock);
 	switch (item->kind) {
 	case PATH_LOST:
-		/* the lender ended it before smartio_open() told the path */
+		/* the lender ended it before smartio_open() stored it */
 		if (path->session && path->session == item->session) {
 			path->over = item->session;
 			path->session = 0;
@@ -373,8 +373,8 @@ put:
 }
 
 /*
- * A path to a device is there: drivers probe. If this fails the caller has to give
- * its reference up.
+ * A path to a device is there: drivers probe. If this fails the caller has to
+ * give its reference up.
  */
 int smartio_path_add(struct smartio_path *path)
 {
@@ -455,8 +455,9 @@ EXPORT_SYMBOL_GPL(smartio_open);
  * @sdev: the path; nothing happens if no session is open
  *
  * When this returns, the device touches nothing of the session any more, or,
- * if the lender doesn't answer, the link was taken down and its inbound window
- * is shut. Calls that wait may go on to wait until their deadline.
+ * if the lender doesn't answer, the link was taken down and nothing reaches
+ * this host's memory over it. Calls that wait may go on to wait until their
+ * deadline.
  *
  * After SMARTIO_LOST, too: it says that this host writes to nothing of the
  * session any more. Until then, or the next smartio_open(), the lender keeps
@@ -523,11 +524,11 @@ EXPORT_SYMBOL_GPL(smartio_session_id);
  * @era: filled in: of the session of @via; NULL: not needed
  *
  * When this returns 0, the device touches nothing of that session any more;
- * but posted writes may be in flight on the link it used, as long as that
- * one's window is open: see SMARTIO_LOST. And the era is that of now: whether
- * what was in flight may be done again, smartio_fences_between() tells. That
- * @via has a session also says that the lender is in command of the device:
- * what it knows nothing of is over.
+ * but posted writes may be in flight on the link it used, until that one is
+ * lost: see SMARTIO_LOST. And the era is that of now: whether what was in
+ * flight may be done again, smartio_fences_between() tells. That @via has a
+ * session also says that the lender is in command of the device: what it knows
+ * nothing of is over.
  *
  * Context: process, may sleep for seconds; not from the driver's event().
  * Return: 0: it is over; -EACCES: it isn't this host's; -ENOLINK: @via has no
@@ -679,7 +680,7 @@ EXPORT_SYMBOL_GPL(smartio_dma_free);
  *
  * Context: process, may sleep for seconds.
  * Return: 0; -ENOLINK; -ENOMEM; -ENOSPC: more than the lender gives to one
- * session; -ERANGE: the lender's window doesn't cover it; -ETIMEDOUT.
+ * session; -ERANGE: the link doesn't reach it; -ETIMEDOUT.
  */
 int smartio_segment_alloc(struct smartio_device *sdev, size_t size,
 			  enum smartio_hint hint,
@@ -743,7 +744,7 @@ EXPORT_SYMBOL_GPL(smartio_segment_free);
  *
  * Context: process, may sleep for seconds.
  * Return: for smartio_unmap_bar(), or an ERR_PTR: -ENOLINK, -EACCES, -ENOMEM,
- * -ENOSPC or -ERANGE: no window left that reaches it, -ETIMEDOUT.
+ * -ENOSPC or -ERANGE: the link can't reach it, -ETIMEDOUT.
  */
 void __iomem *smartio_map_bar(struct smartio_device *sdev, unsigned int bar,
 			      u64 offset, size_t size, bool write_combining)

@@ -2,14 +2,14 @@
 /*
  * The consumer: paths to lent devices, on the bus "smartio".
  *
- * How a path reaches the lender is in struct smartio_path_ops: directly (local.c)
- * or over a link (remote_path.c).
+ * How a path reaches the lender is in struct smartio_path_ops: directly
+ * (local.c) or over a link (remote_path.c).
  *
- * Order of locks: path->driver_lock, path->session_lock, path->lock. They are not
- * taken under those of the provider; those of the provider are, on the local
- * path, under path->session_lock. None is held while a callback of a driver runs,
- * save path->driver_lock, which is there for that, and, for those of the
- * lender's half on the local path, path->session_lock.
+ * Order of locks: path->driver_lock, path->session_lock, path->lock. They are
+ * not taken under those of the provider; those of the provider are, on the
+ * local path, under path->session_lock. None is held while a callback of a
+ * driver runs, save path->driver_lock, which is there for that, and, for those
+ * of the lender's half on the local path, path->session_lock.
  */
 #ifndef _SMARTIO_PATH_H
 #define _SMARTIO_PATH_H
@@ -71,16 +71,17 @@ struct smartio_path_ops {
 };
 
 /**
- * struct smartio_path - a smartio_device and what is behind it
+ * struct smartio_path - a smartio_device and its private part
  * @sdev: what drivers see
  * @ops: how the lender is reached
  * @session_lock: one open or close at a time
  * @driver_lock: one callback of the driver at a time; protects @driver
  * @driver: whom events are delivered to
- * @lock: protects @session, @over, @writes, @losses, @offered, @items, @item_bytes
+ * @lock: protects @session, @over, @writes, @losses, @offered, @items,
+ *	@item_bytes
  * @session: id of the open session, 0: none
- * @over: id of the session that the lender ended, until it is told that this
- *	host has stopped; else 0
+ * @over: id of the session that the lender ended, until the lender is notified
+ *	that this host has stopped; else 0
  * @writes: the link was lost, and the driver has not said that it has stopped
  * @losses: how often the path broke
  * @offered: the lender offers the device now

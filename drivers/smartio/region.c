@@ -10,18 +10,18 @@
 #include "export.h"
 
 /*
- * Memory of this host that the device reads: the borrower's own (@cpu, @dma), or
- * new. @segment is a copy: the borrower may free it at any time, if only by
- * guessing its handle. The session is entered. Returns 0; -EINVAL; -ENOSPC: more
- * than a session may have; -ENOMEM; -ERANGE.
+ * Memory of this host that the device reads: the borrower's own (@cpu, @dma),
+ * or new. @segment is a copy: the borrower may free it at any time, if only by
+ * guessing its handle. The session is entered. Returns 0; -EINVAL; -ENOSPC:
+ * more than a session may have; -ENOMEM; -ERANGE.
  */
-int lend_segment_alloc(struct lend_session *session, size_t size, void *cpu,
-		       dma_addr_t dma, struct lend_segment *segment)
+int session_segment_alloc(struct session *session, size_t size, void *cpu,
+			  dma_addr_t dma, struct session_segment *segment)
 {
-	struct lend_segment *new;
+	struct session_segment *new;
 	int ret;
 
-	if (!size || size > LEND_SEGMENT_BYTES_MAX)
+	if (!size || size > SESSION_SEGMENT_BYTES_MAX)
 		return -EINVAL;
 	size = PAGE_ALIGN(size);
 	new = kzalloc(sizeof(*new), GFP_KERNEL);
@@ -31,7 +31,7 @@ int lend_segment_alloc(struct lend_session *session, size_t size, void *cpu,
 	new->cpu = cpu;
 	new->dma = dma;
 	mutex_lock(&session->lock);
-	if (session->segment_bytes + size > LEND_SEGMENT_BYTES_MAX) {
+	if (session->segment_bytes + size > SESSION_SEGMENT_BYTES_MAX) {
 		ret = -ENOSPC;
 		goto free;
 	}
@@ -55,8 +55,8 @@ free:
 	return ret;
 }
 
-static void lend_segment_drop(struct lend_session *session,
-			      struct lend_segment *segment)
+static void session_segment_drop(struct session *session,
+				 struct session_segment *segment)
 {
 	session->segment_bytes -= segment->size;
 	session->ops->segment_free(session, segment);
@@ -64,9 +64,9 @@ static void lend_segment_drop(struct lend_session *session,
 }
 
 /* And back. Returns 0; -ENOENT; -EBUSY: the lender's half uses it. */
-int lend_segment_free(struct lend_session *session, u32 handle)
+int session_segment_free(struct session *session, u32 handle)
 {
-	struct lend_segment *segment;
+	struct session_segment *segment;
 	int ret = 0;
 
 	mutex_lock(&session->lock);
@@ -77,7 +77,7 @@ int lend_segment_free(struct lend_session *session, u32 handle)
 		ret = -EBUSY;
 	} else {
 		xa_erase(&session->segments, handle);
-		lend_segment_drop(session, segment);
+		session_segment_drop(session, segment);
 	}
 	mutex_unlock(&session->lock);
 	return ret;
@@ -87,10 +87,10 @@ int lend_segment_free(struct lend_session *session, u32 handle)
  * Let a session reach what it is allowed to. Returns 0; -EACCES: not allowed;
  * or what the path's ops say.
  */
-int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
-		 size_t size, u64 *peer_addr)
+int session_bar_map(struct session *session, unsigned int bar, u64 offset,
+		    size_t size, u64 *peer_addr)
 {
-	struct lend_bar *range;
+	struct session_bar *range;
 	u64 end;
 	int ret = -EACCES;
 
@@ -118,9 +118,9 @@ int lend_bar_map(struct lend_session *session, unsigned int bar, u64 offset,
  * What a session may reach of the device. Before the lender's half gives any
  * of that to somebody else.
  */
-void lend_bars_free(struct lend_session *session)
+void session_bars_free(struct session *session)
 {
-	struct lend_bar *range, *next;
+	struct session_bar *range, *next;
 
 	mutex_lock(&session->lock);
 	list_for_each_entry_safe(range, next, &session->bars, entry) {
@@ -133,20 +133,20 @@ void lend_bars_free(struct lend_session *session)
 }
 
 /* What else a session holds. */
-void lend_resources_free(struct lend_session *session)
+void session_resources_free(struct session *session)
 {
-	struct smartio_lent *lent = session->s.lent;
-	struct lend_segment *segment;
+	struct smartio_export *export = session->s.export;
+	struct session_segment *segment;
 	unsigned long handle, bit;
 
 	mutex_lock(&session->lock);
-	for_each_set_bit(bit, session->irqs, lent->vectors) {
+	for_each_set_bit(bit, session->irqs, export->vectors) {
 		__clear_bit(bit, session->irqs);
-		session->ops->irq_clear(session, lent->first_vector + bit);
+		session->ops->irq_clear(session, export->first_vector + bit);
 	}
 	xa_for_each(&session->segments, handle, segment) {
 		xa_erase(&session->segments, handle);
-		lend_segment_drop(session, segment);
+		session_segment_drop(session, segment);
 	}
 	mutex_unlock(&session->lock);
 }
@@ -164,7 +164,7 @@ void lend_resources_free(struct lend_session *session)
 int smartio_session_dma(struct smartio_session *session, u64 addr, size_t size,
 			u64 *device_addr)
 {
-	struct lend_session *s = to_lend_session(session);
+	struct session *s = to_session(session);
 	u64 end;
 
 	if (!size || check_add_overflow(addr, (u64)size, &end))
@@ -190,8 +190,8 @@ EXPORT_SYMBOL_GPL(smartio_session_dma);
 int smartio_session_segment(struct smartio_session *session, u32 handle,
 			    u64 offset, size_t size, u64 *device_addr)
 {
-	struct lend_session *s = to_lend_session(session);
-	struct lend_segment *segment;
+	struct session *s = to_session(session);
+	struct session_segment *segment;
 	int ret = 0;
 
 	mutex_lock(&s->lock);
@@ -219,8 +219,8 @@ EXPORT_SYMBOL_GPL(smartio_session_segment);
  */
 void smartio_session_segment_put(struct smartio_session *session, u32 handle)
 {
-	struct lend_session *s = to_lend_session(session);
-	struct lend_segment *segment;
+	struct session *s = to_session(session);
+	struct session_segment *segment;
 
 	mutex_lock(&s->lock);
 	segment = xa_load(&s->segments, handle);
@@ -239,18 +239,18 @@ EXPORT_SYMBOL_GPL(smartio_session_segment_put);
  *
  * Context: process, may sleep.
  * Return: 0; -EINVAL: not an interrupt of that borrower; -ENOSPC: no vector
- * left; -ERANGE: no window leads there.
+ * left; -ERANGE: the device can't reach it.
  */
 int smartio_session_set_irq(struct smartio_session *session, u64 addr,
 			    u32 data, unsigned int *vector)
 {
-	struct lend_session *s = to_lend_session(session);
+	struct session *s = to_session(session);
 	int ret;
 
 	mutex_lock(&s->lock);
 	ret = s->ops->irq(s, addr, data, vector);
 	if (!ret)
-		__set_bit(*vector - s->s.lent->first_vector, s->irqs);
+		__set_bit(*vector - s->s.export->first_vector, s->irqs);
 	mutex_unlock(&s->lock);
 	return ret;
 }
@@ -266,11 +266,11 @@ EXPORT_SYMBOL_GPL(smartio_session_set_irq);
 void smartio_session_clear_irq(struct smartio_session *session,
 			       unsigned int vector)
 {
-	struct lend_session *s = to_lend_session(session);
-	unsigned int bit = vector - s->s.lent->first_vector;
+	struct session *s = to_session(session);
+	unsigned int bit = vector - s->s.export->first_vector;
 
 	mutex_lock(&s->lock);
-	if (bit < s->s.lent->vectors && __test_and_clear_bit(bit, s->irqs))
+	if (bit < s->s.export->vectors && __test_and_clear_bit(bit, s->irqs))
 		s->ops->irq_clear(s, vector);
 	mutex_unlock(&s->lock);
 }
@@ -289,9 +289,9 @@ EXPORT_SYMBOL_GPL(smartio_session_clear_irq);
 int smartio_session_allow_bar(struct smartio_session *session,
 			      unsigned int bar, u64 offset, size_t size)
 {
-	struct lend_session *s = to_lend_session(session);
-	struct pci_dev *pdev = s->s.lent->pdev;
-	struct lend_bar *range, *old;
+	struct session *s = to_session(session);
+	struct pci_dev *pdev = s->s.export->pdev;
+	struct session_bar *range, *old;
 	u64 end;
 
 	if (bar >= PCI_STD_NUM_BARS || !size ||

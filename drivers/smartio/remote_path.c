@@ -64,8 +64,8 @@ static int remote_ask(struct smartio_path *path, u16 type, u64 session,
 }
 
 /*
- * Either the lender says that it is over, or the link's inbound window is
- * shut: the link is taken down for that if need be.
+ * Either the lender says that it is over, or the link is taken down: nothing
+ * reaches this host's memory over it then.
  */
 static void remote_close(struct smartio_path *path, u64 id)
 {
@@ -259,8 +259,9 @@ static void remote_unmap_bar(struct smartio_path *path, void __iomem *io)
 	iounmap(io);
 }
 
-static int remote_irq_alloc(struct smartio_path *path, const struct cpumask *cpus,
-			    const char *name, struct smartio_irq *irq)
+static int remote_irq_alloc(struct smartio_path *path,
+			    const struct cpumask *cpus, const char *name,
+			    struct smartio_irq *irq)
 {
 	struct remote *remote = path->private;
 

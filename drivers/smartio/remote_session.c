@@ -13,24 +13,24 @@
 #include "links.h"
 #include "remote.h"
 
-static void remote_session_acquire(struct lend_session *session)
+static void remote_session_acquire(struct session *session)
 {
 	smartio_link_get(session->peer);
 }
 
-static void remote_session_release(struct lend_session *session)
+static void remote_session_release(struct session *session)
 {
 	smartio_link_put(session->peer);
 }
 
-static int remote_session_send(struct lend_session *session,
+static int remote_session_send(struct session *session,
 			       u16 type, int status,
 			       const void *payload, size_t size)
 {
 	struct smartio_link *link = session->peer;
 	struct wire_message message = {
 		.type = type,
-		.object = session->s.lent->id,
+		.object = session->s.export->id,
 		.context = session->s.id,
 		.status = status,
 		.length = size,
@@ -42,30 +42,30 @@ static int remote_session_send(struct lend_session *session,
 	return link->ops->send(link, generation, &message, payload);
 }
 
-static int remote_session_notify(struct lend_session *session,
+static int remote_session_notify(struct session *session,
 				 const void *message, size_t size)
 {
 	return remote_session_send(session, WIRE_NOTIFY, 0, message, size);
 }
 
-static void remote_session_ended(struct lend_session *session)
+static void remote_session_ended(struct session *session)
 {
-	struct smartio_lent *lent = session->s.lent;
+	struct smartio_export *export = session->s.export;
 	bool offered;
 
-	mutex_lock(&lent->lock);
-	offered = !lent->suspended && !lent->gone;
-	mutex_unlock(&lent->lock);
+	mutex_lock(&export->lock);
+	offered = !export->suspended && !export->gone;
+	mutex_unlock(&export->lock);
 	remote_session_send(session, WIRE_ENDED, offered, NULL, 0);
 }
 
 /* Where the device finds an address of the borrower. */
-static int remote_session_dma(struct lend_session *session, u64 addr,
+static int remote_session_dma(struct session *session, u64 addr,
 			      size_t size, u64 *device_addr)
 {
 	struct smartio_link *link = session->peer;
 
-	return link->ops->map(link, &session->s.lent->pdev->dev, addr, size,
+	return link->ops->map(link, &session->s.export->pdev->dev, addr, size,
 			      device_addr);
 }
 
@@ -73,25 +73,25 @@ static int remote_session_dma(struct lend_session *session, u64 addr,
  * The vector is allocated and never requested: so this kernel has no reason to
  * write a message of its own into the entry.
  */
-static int remote_session_irq(struct lend_session *session, u64 addr, u32 data,
+static int remote_session_irq(struct session *session, u64 addr, u32 data,
 			      unsigned int *vector)
 {
-	struct smartio_lent *lent = session->s.lent;
+	struct smartio_export *export = session->s.export;
 	struct msi_msg message = { .data = data };
 	struct smartio_link *link = session->peer;
 	u64 target;
 	int ret, irq;
 
-	ret = link->ops->map_irq(link, &lent->pdev->dev, addr, &target);
+	ret = link->ops->map_irq(link, &export->pdev->dev, addr, &target);
 	if (ret)
 		return ret;
-	ret = lend_vector_take(lent);
+	ret = export_vector_take(export);
 	if (ret < 0)
 		return ret;
 	*vector = ret;
-	irq = pci_irq_vector(lent->pdev, *vector);
+	irq = pci_irq_vector(export->pdev, *vector);
 	if (irq < 0) {
-		lend_vector_give(lent, *vector);
+		export_vector_give(export, *vector);
 		return irq;
 	}
 	message.address_lo = lower_32_bits(target);
@@ -101,29 +101,29 @@ static int remote_session_irq(struct lend_session *session, u64 addr, u32 data,
 	return 0;
 }
 
-static void remote_session_irq_clear(struct lend_session *session,
+static void remote_session_irq_clear(struct session *session,
 				     unsigned int vector)
 {
-	struct smartio_lent *lent = session->s.lent;
-	int irq = pci_irq_vector(lent->pdev, vector);
+	struct smartio_export *export = session->s.export;
+	int irq = pci_irq_vector(export->pdev, vector);
 
 	if (irq > 0)
 		pci_msi_mask_irq(irq_get_irq_data(irq));
-	lend_vector_give(lent, vector);
+	export_vector_give(export, vector);
 }
 
-/* One piece, for the borrower (through this host's NTB) and for the device. */
-static int remote_session_segment_alloc(struct lend_session *session,
-					struct lend_segment *segment)
+/* One piece, for the borrower (over the link) and for the device. */
+static int remote_session_segment_alloc(struct session *session,
+					struct session_segment *segment)
 {
-	struct device *dev = &session->s.lent->pdev->dev;
+	struct device *dev = &session->s.export->pdev->dev;
 	struct smartio_link *link = session->peer;
 	struct page *page;
 
 	page = link->ops->pages_alloc(link, segment->size, &segment->dma);
 	if (!page)
 		return -ENOMEM;
-	/* Mapped for the NTB already: CPUs have no part in it. */
+	/* Mapped for the link already: CPUs have no part in it. */
 	segment->device_addr = dma_map_page_attrs(dev, page, 0, segment->size,
 						  DMA_BIDIRECTIONAL,
 						  DMA_ATTR_SKIP_CPU_SYNC);
@@ -142,41 +142,41 @@ static int remote_session_segment_alloc(struct lend_session *session,
  * The lender ends it, of which the borrower doesn't know yet: its CPUs go on to
  * write.
  */
-static bool remote_session_unaware(const struct lend_session *session)
+static bool remote_session_unaware(const struct session *session)
 {
-	return READ_ONCE(session->state) == LEND_ENDING &&
-	       READ_ONCE(session->why) == LEND_END_LENDER;
+	return READ_ONCE(session->state) == SESSION_ENDING &&
+	       READ_ONCE(session->why) == SESSION_END_LENDER;
 }
 
 /* Fills @holder in, and returns it, if the borrower may go on to write. */
 static const struct smartio_holder *
-remote_session_holder(const struct lend_session *session,
+remote_session_holder(const struct session *session,
 		      struct smartio_holder *holder)
 {
-	holder->owner = session->s.lent->id;
+	holder->owner = session->s.export->id;
 	holder->key = session->s.id;
 	return remote_session_unaware(session) ? holder : NULL;
 }
 
-static void remote_session_segment_free(struct lend_session *session,
-					struct lend_segment *segment)
+static void remote_session_segment_free(struct session *session,
+					struct session_segment *segment)
 {
 	struct smartio_link *link = session->peer;
 	struct smartio_holder holder;
 
-	dma_unmap_page_attrs(&session->s.lent->pdev->dev, segment->device_addr,
-			     segment->size, DMA_BIDIRECTIONAL,
-			     DMA_ATTR_SKIP_CPU_SYNC);
+	dma_unmap_page_attrs(&session->s.export->pdev->dev,
+			     segment->device_addr, segment->size,
+			     DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
 	link->ops->pages_free(link, segment->size, segment->private,
 			      segment->dma,
 			      remote_session_holder(session, &holder));
 }
 
-static void remote_session_registers(const struct lend_session *session,
-				     const struct lend_bar *bar,
+static void remote_session_registers(const struct session *session,
+				     const struct session_bar *bar,
 				     struct smartio_registers *registers)
 {
-	struct pci_dev *pdev = session->s.lent->pdev;
+	struct pci_dev *pdev = session->s.export->pdev;
 
 	registers->phys = pci_resource_start(pdev, bar->bar);
 	registers->bus = pci_bus_address(pdev, bar->bar);
@@ -186,8 +186,8 @@ static void remote_session_registers(const struct lend_session *session,
 	registers->name = pci_name(pdev);
 }
 
-static int remote_session_bar_map(struct lend_session *session,
-				  struct lend_bar *bar)
+static int remote_session_bar_map(struct session *session,
+				  struct session_bar *bar)
 {
 	struct smartio_link *link = session->peer;
 	struct smartio_registers registers;
@@ -196,8 +196,8 @@ static int remote_session_bar_map(struct lend_session *session,
 	return link->ops->expose(link, &registers, &bar->peer_addr);
 }
 
-static void remote_session_bar_unmap(struct lend_session *session,
-				     struct lend_bar *bar)
+static void remote_session_bar_unmap(struct session *session,
+				     struct session_bar *bar)
 {
 	struct smartio_link *link = session->peer;
 	struct smartio_registers registers;
@@ -208,7 +208,7 @@ static void remote_session_bar_unmap(struct lend_session *session,
 			   remote_session_holder(session, &holder));
 }
 
-static const struct lend_session_ops remote_session_ops = {
+static const struct session_ops remote_session_ops = {
 	.acquire = remote_session_acquire,
 	.release = remote_session_release,
 	.notify = remote_session_notify,
@@ -222,7 +222,7 @@ static const struct lend_session_ops remote_session_ops = {
 	.bar_unmap = remote_session_bar_unmap,
 };
 
-static bool remote_session_of(struct lend_session *session, void *link)
+static bool remote_session_of(struct session *session, void *link)
 {
 	return session->peer == link;
 }
@@ -230,7 +230,7 @@ static bool remote_session_of(struct lend_session *session, void *link)
 /* The link is down. All sessions over it are over when this returns. */
 void remote_sessions_end(struct smartio_link *link)
 {
-	lend_end_matching(remote_session_of, link, LEND_END_LINK);
+	session_end_matching(remote_session_of, link, SESSION_END_LINK);
 }
 
 /* ---- what the other side asks for ---- */
@@ -238,14 +238,14 @@ void remote_sessions_end(struct smartio_link *link)
 static int remote_session_open(struct smartio_link *link, u32 generation,
 			       u32 device, struct wire_opened *opened)
 {
-	struct smartio_lent *lent = lend_find(device);
-	struct lend_session *session;
+	struct smartio_export *export = export_find(device);
+	struct session *session;
 	struct smartio_holder holder;
 	struct smartio_identity peer;
 	u32 current_generation;
 	u64 offset;
 	int ret;
-	struct lend_borrower who = {
+	struct borrower borrower = {
 		.ops = &remote_session_ops,
 		.host = &peer.uuid,
 		.name = peer.name,
@@ -253,15 +253,15 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 		.peer = link,
 	};
 
-	if (!lent)
+	if (!export)
 		return -ENODEV;
 	spin_lock(&link->lock);
 	peer = link->peer;
 	spin_unlock(&link->lock);
-	ret = lend_open(lent, &who, &session);
+	ret = session_open(export, &borrower, &session);
 	if (ret)
-		goto put_lent;
-	holder.owner = lent->id;
+		goto put_export;
+	holder.owner = export->id;
 	holder.key = 0;
 	link->ops->stopped(link, &holder);
 	/*
@@ -269,26 +269,26 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 	 * missed this one. Inside the session, so that a device that is taken
 	 * back is not mapped after all its mappings were ended.
 	 */
-	ret = lend_session_enter(session);
+	ret = session_enter(session);
 	if (!ret) {
 		ret = -ENOLINK;
 		if (smartio_link_is_up(link, &current_generation) &&
 		    current_generation == generation)
-			ret = link->ops->map_memory(link, &lent->pdev->dev,
+			ret = link->ops->map_memory(link, &export->pdev->dev,
 						    &offset);
-		lend_session_leave(session);
+		session_leave(session);
 	}
 	if (ret) {
-		lend_end(session, LEND_END_LINK);
+		session_end(session, SESSION_END_LINK);
 	} else {
 		opened->session = cpu_to_le64(session->s.id);
 		opened->dma_offset = cpu_to_le64(offset);
 		opened->fences = cpu_to_le32(smartio_host_fences(&peer.uuid));
 		opened->rsvd = 0;
 	}
-	lend_session_put(session);
-put_lent:
-	lend_put(lent);
+	session_put(session);
+put_export:
+	export_put(export);
 	return ret;
 }
 
@@ -298,16 +298,16 @@ put_lent:
  */
 static int remote_session_close(struct smartio_link *link, u64 id)
 {
-	struct lend_session *session = lend_session_find(id);
+	struct session *session = session_find(id);
 	struct smartio_holder holder = {};
 	int ret = 0;
 
 	if (session && session->peer == link)
-		lend_end(session, LEND_END_CLOSED);
+		session_end(session, SESSION_END_CLOSED);
 	else if (session)
 		ret = -EACCES;
 	if (session)
-		lend_session_put(session);
+		session_put(session);
 	if (!ret && id) {
 		holder.key = id;
 		link->ops->stopped(link, &holder);
@@ -317,7 +317,7 @@ static int remote_session_close(struct smartio_link *link, u64 id)
 
 static int remote_session_revoke(struct smartio_link *link, u64 id)
 {
-	struct lend_session *session = lend_session_find(id);
+	struct session *session = session_find(id);
 	int ret = 0;
 	bool same;
 
@@ -327,22 +327,22 @@ static int remote_session_revoke(struct smartio_link *link, u64 id)
 	same = uuid_equal(&session->s.host, &link->peer.uuid);
 	spin_unlock(&link->lock);
 	if (same)
-		lend_end(session, LEND_END_LENDER);
+		session_end(session, SESSION_END_LENDER);
 	else
 		ret = -EACCES;
-	lend_session_put(session);
+	session_put(session);
 	return ret;
 }
 
-static int remote_session_segment(struct lend_session *session,
+static int remote_session_segment(struct session *session,
 				  const struct wire_range *range,
 				  struct wire_segment *reply)
 {
 	u64 size = le64_to_cpu(range->size);
-	struct lend_segment segment;
+	struct session_segment segment;
 	int ret;
 
-	ret = lend_segment_alloc(session, size, NULL, 0, &segment);
+	ret = session_segment_alloc(session, size, NULL, 0, &segment);
 	if (ret)
 		return ret;
 	reply->handle = cpu_to_le32(segment.handle);
@@ -351,23 +351,23 @@ static int remote_session_segment(struct lend_session *session,
 	return 0;
 }
 
-static int remote_session_bar(struct lend_session *session,
+static int remote_session_bar(struct session *session,
 			      const struct wire_range *range,
 			      struct wire_segment *reply)
 {
 	u64 peer_addr;
 	int ret;
 
-	ret = lend_bar_map(session, le32_to_cpu(range->bar),
-			   le64_to_cpu(range->offset),
-			   le64_to_cpu(range->size), &peer_addr);
+	ret = session_bar_map(session, le32_to_cpu(range->bar),
+			      le64_to_cpu(range->offset),
+			      le64_to_cpu(range->size), &peer_addr);
 	if (!ret)
 		reply->peer_addr = cpu_to_le64(peer_addr);
 	return ret;
 }
 
 /* What is asked in a session: the session doesn't end meanwhile. */
-static int remote_session_inside(struct lend_session *session,
+static int remote_session_inside(struct session *session,
 				 const struct wire_message *message,
 				 const void *payload, void *reply,
 				 size_t *reply_size)
@@ -377,16 +377,17 @@ static int remote_session_inside(struct lend_session *session,
 
 	switch (message->type) {
 	case WIRE_REQUEST:
-		return session->s.lent->ops->request(&session->s, payload,
-						     message->length, reply,
-						     reply_size);
+		return session->s.export->ops->request(&session->s, payload,
+						       message->length, reply,
+						       reply_size);
 	case WIRE_SEGMENT_ALLOC:
 		ret = remote_session_segment(session, range, reply);
 		*reply_size = sizeof(struct wire_segment);
 		return ret;
 	case WIRE_SEGMENT_FREE:
 		*reply_size = 0;
-		return lend_segment_free(session, le32_to_cpu(range->handle));
+		return session_segment_free(session,
+					    le32_to_cpu(range->handle));
 	case WIRE_MAP_BAR:
 		ret = remote_session_bar(session, range, reply);
 		*reply_size = sizeof(struct wire_segment);
@@ -420,49 +421,49 @@ static int remote_session_request(struct smartio_link *link, u32 generation,
 				  const void *payload, void *reply,
 				  size_t *reply_size)
 {
-	struct lend_session *session = lend_session_find(message->context);
+	struct session *session = session_find(message->context);
 	int ret = -ENOLINK;
 
 	if (!session)
 		return ret;
 	if (session->peer == link)
-		ret = lend_session_enter(session);
+		ret = session_enter(session);
 	if (!ret) {
 		ret = remote_session_inside(session, message, payload, reply,
 					    reply_size);
-		lend_session_leave(session);
+		session_leave(session);
 	}
-	lend_session_put(session);
+	session_put(session);
 	return ret;
 }
 
-/* ---- what this host lends, told to the other side ---- */
+/* ---- exports, announced to the other side ---- */
 
 static void remote_announce(struct smartio_link *link,
-			    struct smartio_lent *lent, bool offered)
+			    struct smartio_export *export, bool offered)
 {
 	struct wire_device device = {
 		.flags = cpu_to_le32(offered ? WIRE_OFFERED : 0),
 	};
 	struct wire_message message = {
 		.type = WIRE_DEVICE,
-		.object = lent->id,
+		.object = export->id,
 		.length = sizeof(device),
 	};
 	u32 generation;
 
-	strscpy(device.service, lent->service);
-	strscpy(device.pci, pci_name(lent->pdev));
+	strscpy(device.service, export->service);
+	strscpy(device.pci, pci_name(export->pdev));
 	if (smartio_link_is_up(link, &generation))
 		link->ops->send(link, generation, &message, &device);
 }
 
 static void remote_announce_gone(struct smartio_link *link,
-				 struct smartio_lent *lent)
+				 struct smartio_export *export)
 {
 	struct wire_message message = {
 		.type = WIRE_DEVICE_GONE,
-		.object = lent->id,
+		.object = export->id,
 	};
 	u32 generation;
 
@@ -470,14 +471,14 @@ static void remote_announce_gone(struct smartio_link *link,
 		link->ops->send(link, generation, &message, NULL);
 }
 
-static bool remote_lent_gone(struct smartio_lent *lent, bool *offered)
+static bool remote_export_gone(struct smartio_export *export, bool *offered)
 {
 	bool gone;
 
-	mutex_lock(&lent->lock);
-	gone = lent->gone;
-	*offered = !lent->suspended;
-	mutex_unlock(&lent->lock);
+	mutex_lock(&export->lock);
+	gone = export->gone;
+	*offered = !export->suspended;
+	mutex_unlock(&export->lock);
 	return gone;
 }
 
@@ -485,28 +486,28 @@ static bool remote_lent_gone(struct smartio_lent *lent, bool *offered)
 void remote_announce_all(struct smartio_link *link)
 {
 	struct wire_message message = { .type = WIRE_DEVICE_END };
-	struct smartio_lent *lent;
+	struct smartio_export *export;
 	u32 generation, last = 0;
 
 	/* without a lock: a host that reads nothing must not stop the others */
-	while ((lent = lend_after(last))) {
+	while ((export = export_after(last))) {
 		bool offered;
 
-		last = lent->id;
-		if (!remote_lent_gone(lent, &offered)) {
-			remote_announce(link, lent, offered);
-			/* its end may have been told before that */
-			if (remote_lent_gone(lent, &offered))
-				remote_announce_gone(link, lent);
+		last = export->id;
+		if (!remote_export_gone(export, &offered)) {
+			remote_announce(link, export, offered);
+			/* its end may have been announced before that */
+			if (remote_export_gone(export, &offered))
+				remote_announce_gone(link, export);
 		}
-		lend_put(lent);
+		export_put(export);
 	}
 	if (smartio_link_is_up(link, &generation))
 		link->ops->send(link, generation, &message, NULL);
 }
 
 struct remote_announcement {
-	struct smartio_lent *lent;
+	struct smartio_export *export;
 	bool offered;
 };
 
@@ -514,46 +515,47 @@ static void remote_announce_one(struct smartio_link *link, void *arg)
 {
 	struct remote_announcement *a = arg;
 
-	remote_announce(link, a->lent, a->offered);
+	remote_announce(link, a->export, a->offered);
 }
 
-static void remote_announce_everywhere(struct smartio_lent *lent, bool offered)
+static void remote_announce_everywhere(struct smartio_export *export,
+				       bool offered)
 {
-	struct remote_announcement a = { .lent = lent, .offered = offered };
+	struct remote_announcement a = { .export = export, .offered = offered };
 
 	links_for_each(remote_announce_one, &a);
 }
 
-static int remote_added(struct smartio_lent *lent)
+static int remote_added(struct smartio_export *export)
 {
-	remote_announce_everywhere(lent, true);
+	remote_announce_everywhere(export, true);
 	return 0;
 }
 
-static void remote_suspended(struct smartio_lent *lent)
+static void remote_suspended(struct smartio_export *export)
 {
-	remote_announce_everywhere(lent, false);
+	remote_announce_everywhere(export, false);
 }
 
-static void remote_resumed(struct smartio_lent *lent)
+static void remote_resumed(struct smartio_export *export)
 {
-	remote_announce_everywhere(lent, true);
+	remote_announce_everywhere(export, true);
 }
 
 static void remote_removed_one(struct smartio_link *link, void *arg)
 {
-	struct smartio_lent *lent = arg;
+	struct smartio_export *export = arg;
 
-	remote_announce_gone(link, lent);
-	link->ops->unmap(link, &lent->pdev->dev);
+	remote_announce_gone(link, export);
+	link->ops->unmap(link, &export->pdev->dev);
 }
 
-static void remote_removed(struct smartio_lent *lent)
+static void remote_removed(struct smartio_export *export)
 {
-	links_for_each(remote_removed_one, lent);
+	links_for_each(remote_removed_one, export);
 }
 
-static struct lend_listener remote_listener = {
+static struct export_listener remote_listener = {
 	.added = remote_added,
 	.suspended = remote_suspended,
 	.resumed = remote_resumed,
@@ -562,7 +564,7 @@ static struct lend_listener remote_listener = {
 
 void __init remote_sessions_init(void)
 {
-	lend_listener_add(&remote_listener);
+	export_listener_add(&remote_listener);
 	rpc_register(WIRE_OPEN_SESSION, remote_session_asked);
 	rpc_register(WIRE_CLOSE_SESSION, remote_session_asked);
 	rpc_register(WIRE_REVOKE, remote_session_asked);

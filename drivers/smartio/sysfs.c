@@ -31,7 +31,8 @@ static ssize_t self_show(struct device *dev, struct device_attribute *attr,
 {
 	struct smartio_host *host = dev_get_drvdata(dev);
 
-	return sysfs_emit(buf, "%d\n", uuid_equal(&host->uuid, &smartio_self.uuid));
+	return sysfs_emit(buf, "%d\n",
+			  uuid_equal(&host->uuid, &smartio_self.uuid));
 }
 static DEVICE_ATTR_RO(self);
 
@@ -136,11 +137,11 @@ static ssize_t rejoin_store(const struct class *class,
 			    const struct class_attribute *attr,
 			    const char *buf, size_t count)
 {
-	bool wanted;
-	int ret = kstrtobool(buf, &wanted);
+	bool rejoin;
+	int ret = kstrtobool(buf, &rejoin);
 
 	if (!ret)
-		ret = wanted ? fence_rejoin() : -EINVAL;
+		ret = rejoin ? fence_rejoin() : -EINVAL;
 	return ret ? ret : count;
 }
 static CLASS_ATTR_WO(rejoin);
@@ -161,7 +162,7 @@ const struct attribute_group *smartio_host_class_groups[] = {
 	NULL,
 };
 
-/* ---- /sys/bus/smartio/devices/WAY ---- */
+/* ---- /sys/bus/smartio/devices/PATH ---- */
 
 static ssize_t service_show(struct device *dev, struct device_attribute *attr,
 			    char *buf)
@@ -251,34 +252,34 @@ const struct attribute_group *smartio_path_groups[] = {
 	NULL,
 };
 
-/* ---- /sys/class/smartio_lent/PCI ---- */
+/* ---- /sys/class/smartio_export/PCI ---- */
 
-static ssize_t lent_service_show(struct device *dev,
-				 struct device_attribute *attr, char *buf)
+static ssize_t export_service_show(struct device *dev,
+				   struct device_attribute *attr, char *buf)
 {
-	struct smartio_lent *lent = dev_get_drvdata(dev);
+	struct smartio_export *export = dev_get_drvdata(dev);
 
-	return sysfs_emit(buf, "%s\n", lent->service);
+	return sysfs_emit(buf, "%s\n", export->service);
 }
 
-static struct device_attribute dev_attr_lent_service =
-	__ATTR(service, 0444, lent_service_show, NULL);
+static struct device_attribute dev_attr_export_service =
+	__ATTR(service, 0444, export_service_show, NULL);
 
 static ssize_t borrowers_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
-	struct smartio_lent *lent = dev_get_drvdata(dev);
-	struct lend_session *session;
+	struct smartio_export *export = dev_get_drvdata(dev);
+	struct session *session;
 	ssize_t len = 0;
 
-	mutex_lock(&lent->lock);
-	list_for_each_entry(session, &lent->sessions, entry)
+	mutex_lock(&export->lock);
+	list_for_each_entry(session, &export->sessions, entry)
 		len += sysfs_emit_at(buf, len,
 				     "session=%#llx host=%pUb name=%s link=%s\n",
 				     session->s.id, &session->s.host,
 				     session->s.host_name,
 				     session->s.link_name);
-	mutex_unlock(&lent->lock);
+	mutex_unlock(&export->lock);
 	return len;
 }
 static DEVICE_ATTR_RO(borrowers);
@@ -286,28 +287,28 @@ static DEVICE_ATTR_RO(borrowers);
 static ssize_t holdings_show(struct device *dev, struct device_attribute *attr,
 			     char *buf)
 {
-	struct smartio_lent *lent = dev_get_drvdata(dev);
+	struct smartio_export *export = dev_get_drvdata(dev);
 	int len;
 
-	if (!lent->ops->show)
+	if (!export->ops->show)
 		return 0;
-	len = lent->ops->show(lent->context, buf, PAGE_SIZE);
+	len = export->ops->show(export->context, buf, PAGE_SIZE);
 	return clamp(len, 0, (int)PAGE_SIZE - 1);
 }
 static DEVICE_ATTR_RO(holdings);
 
-static struct attribute *smartio_lent_attrs[] = {
-	&dev_attr_lent_service.attr,
+static struct attribute *smartio_export_attrs[] = {
+	&dev_attr_export_service.attr,
 	&dev_attr_borrowers.attr,
 	&dev_attr_holdings.attr,
 	NULL,
 };
 
-static const struct attribute_group smartio_lent_group = {
-	.attrs = smartio_lent_attrs,
+static const struct attribute_group smartio_export_group = {
+	.attrs = smartio_export_attrs,
 };
 
-const struct attribute_group *smartio_lent_groups[] = {
-	&smartio_lent_group,
+const struct attribute_group *smartio_export_groups[] = {
+	&smartio_export_group,
 	NULL,
 };

@@ -199,7 +199,7 @@ struct mgr {
 	unsigned int backoff_s;
 
 	struct mutex suspend_lock;	/* export, suspended */
-	struct smartio_lent *export;
+	struct smartio_export *export;
 	unsigned long suspended;
 	spinlock_t exclusive_lock;	/* exclusive, exclusive_sent */
 	struct request *exclusive;

@@ -22,7 +22,7 @@ void mgr_suspend(struct mgr *m, enum mgr_reason reason)
 {
 	mutex_lock(&m->suspend_lock);
 	if (m->export && !m->suspended)
-		smartio_lent_suspend(m->export);
+		smartio_export_suspend(m->export);
 	m->suspended |= BIT(reason);
 	mutex_unlock(&m->suspend_lock);
 }
@@ -34,7 +34,7 @@ static void mgr_resume(struct mgr *m, enum mgr_reason reason)
 	if (m->suspended & BIT(reason)) {
 		m->suspended &= ~BIT(reason);
 		if (m->export && !m->suspended)
-			smartio_lent_resume(m->export);
+			smartio_export_resume(m->export);
 	}
 	mutex_unlock(&m->suspend_lock);
 }

@@ -264,7 +264,7 @@ static void mgr_take_down(struct mgr *m)
 
 static int mgr_export(struct mgr *m)
 {
-	struct smartio_lent *export;
+	struct smartio_export *export;
 
 	/* Clients may come at once; a reset waits, and ends their sessions. */
 	mutex_lock(&m->suspend_lock);
@@ -273,7 +273,7 @@ static int mgr_export(struct mgr *m)
 	if (!IS_ERR(export)) {
 		m->export = export;
 		if (m->suspended)
-			smartio_lent_suspend(export);
+			smartio_export_suspend(export);
 	}
 	mutex_unlock(&m->suspend_lock);
 	return PTR_ERR_OR_ZERO(export);
@@ -281,7 +281,7 @@ static int mgr_export(struct mgr *m)
 
 static void mgr_unexport(struct mgr *m)
 {
-	struct smartio_lent *export;
+	struct smartio_export *export;
 
 	/* While it counts as exported: a reset in the middle waits for them. */
 	mgr_suspend(m, MGR_SUSPEND_SHUTDOWN);

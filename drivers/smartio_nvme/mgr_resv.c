@@ -349,7 +349,7 @@ static int mgr_resv_settle(struct mgr_session *session)
 			ids[count++] = other->s->id;
 	mutex_unlock(&m->sessions_lock);
 	if (!stale)
-		smartio_lent_end(session->s->lent, ids, count);
+		smartio_export_end_sessions(session->s->export, ids, count);
 	kfree(ids);
 	return stale ? -EAGAIN : 0;
 }

@@ -81,7 +81,7 @@ void mgr_vctrls_free(struct mgr *m)
 
 static int mgr_open(struct smartio_session *s)
 {
-	struct mgr *m = smartio_lent_context(s->lent);
+	struct mgr *m = smartio_export_context(s->export);
 	struct mgr_session *session;
 	int ret;
 

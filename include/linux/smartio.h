@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * smartio: devices of one host used by other hosts of a PCIe cluster, over
- * non-transparent bridges.
+ * smartio: devices of one host used by other hosts of a PCIe cluster.
  *
  * This is what a device driver sees of it. Drivers come in two halves:
  *
@@ -9,9 +8,9 @@
  *     answers what borrowers ask (struct smartio_lender_ops); each borrower is
  *     a struct smartio_session.
  *   - the borrower's half is a driver on the bus "smartio"
- *     (struct smartio_driver). A struct smartio_device is one way to one lent
- *     device: over one link, or, on the lender itself, the local way. Two links
- *     to a lender give two of them for one device.
+ *     (struct smartio_driver). A struct smartio_device is one path to one
+ *     export: over one link, or, on the lender itself, the local path. Two
+ *     links to a lender give two paths to one export.
  *
  * Three kinds of addresses:
  *
@@ -41,14 +40,13 @@ struct seq_file;
 /* ---- the borrower's half ---- */
 
 /**
- * enum smartio_event - what happens to a way to a device
+ * enum smartio_event - what happens to a path
  * @SMARTIO_LOST: the session, if there was one, is over: the link went down,
  *	fell silent, or the lender ended the session. When this arrives because
- *	of the link, its inbound window is closed already and read back: nothing
- *	from the other side lands in this host's memory any more. When the
- *	lender ended it, the device may still be working on what it was given.
- *	smartio_close(), once the driver writes to nothing of it any more.
- *	Calls that wait return -ENOLINK.
+ *	of the link, that is shut already: nothing from the other side lands in
+ *	this host's memory any more. When the lender ended it, the device may
+ *	still be working on what it was given. smartio_close(), once the driver
+ *	writes to nothing of it any more. Calls that wait return -ENOLINK.
  * @SMARTIO_READY: the lender offers the device (again): smartio_open() is worth
  *	an attempt. May come more than once.
  */
@@ -73,7 +71,7 @@ struct smartio_era {
  * @now: another one
  *
  * What this host had in mind before a fence must not be done any more, over
- * whichever way: others have gone on without it. It may not have noticed: it
+ * whichever path: others have gone on without it. It may not have noticed: it
  * was cut off, and let in again.
  *
  * Context: any.
@@ -88,20 +86,20 @@ static inline int smartio_fences_between(const struct smartio_era *then,
 }
 
 /**
- * struct smartio_device - one way to one lent device
+ * struct smartio_device - a path: how this host reaches one export
  * @dev: on the bus "smartio"; named HOST-PCIADDRESS-LINK
  * @service: what the lender's half is called, e.g. "nvme"; drivers match on it
  * @host: the lender
  * @host_name: the lender's name, for people
  * @pci_name: the device's PCI address in the lender, e.g. "0000:01:00.0"
  * @link_name: the link, e.g. "ntb0"; "local" on the lender
- * @local: whether this is the lender's own way
+ * @local: whether this is the lender's own path
  * @dma_offset: to be added to a dma_addr_t of smartio_dma_device() to get the
  *	device address; valid while a session is open
  * @era: of the session; valid while one is open
  *
  * All but @dma_offset and @era is constant. It goes away when the lender takes
- * the device back or the link's NTB is removed, not when the link is down.
+ * the device back or the link is removed, not when the link is down.
  */
 struct smartio_device {
 	struct device dev;
@@ -121,7 +119,7 @@ struct smartio_device {
  * struct smartio_driver - the borrower's half
  * @driver: its name and module; bus and the rest are filled in
  * @service: which devices it drives
- * @probe: a way to a device is there (the link is not necessarily up). May sleep.
+ * @probe: a path is there (the link is not necessarily up). May sleep.
  * @remove: it goes away. When it returns, nothing of it is in use. May sleep. A
  *	session that is still open then is closed.
  * @event: see enum smartio_event. Process context, one at a time for a device,
@@ -166,7 +164,7 @@ void smartio_dma_free(struct smartio_device *sdev, size_t size, void *cpu,
 
 /**
  * smartio_to_device() - the device address of memory of this host
- * @sdev: the way, with a session open
+ * @sdev: the path, with a session open
  * @addr: from the DMA API for smartio_dma_device(), or smartio_dma_alloc()
  *
  * Context: any.
@@ -196,7 +194,7 @@ enum smartio_hint {
  * @device_addr: where the device finds it
  * @size: bytes
  * @handle: what the lender's half knows it by (smartio_session_segment()); 0 if
- *	it is in this host's memory and the way is not local
+ *	it is in this host's memory and the path is not local
  */
 struct smartio_segment {
 	void __iomem *io;
@@ -223,9 +221,9 @@ void smartio_unmap_bar(struct smartio_device *sdev, void __iomem *io);
 /**
  * struct smartio_irq - an interrupt that the device itself sends to this host
  * @virq: Linux interrupt number
- * @addr: address of the message, a dma_addr_t of this host; for the local way
- *	the number of the device's vector
- * @data: its data; for the local way 0
+ * @addr: address of the message, a dma_addr_t of this host; for the local
+ *	path the number of the device's vector
+ * @data: its data; for the local path 0
  *
  * What smartio_irq_alloc() gave, and what the lender's half needs for
  * smartio_session_set_irq().
@@ -248,12 +246,12 @@ void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq);
 
 /* ---- the lender's half ---- */
 
-struct smartio_lent;
+struct smartio_export;
 
 /**
- * struct smartio_session - one borrower of one lent device
- * @lent: the device
- * @id: never used twice for a lent device, over all incarnations of the lender
+ * struct smartio_session - one borrower of one export
+ * @export: the lent device
+ * @id: never used twice for an export, over all incarnations of the lender
  * @host: the borrower
  * @host_name: its name
  * @link_name: the link, or "local"
@@ -261,7 +259,7 @@ struct smartio_lent;
  * @context: for the lender's half
  */
 struct smartio_session {
-	struct smartio_lent *lent;
+	struct smartio_export *export;
 	u64 id;
 	uuid_t host;
 	char host_name[SMARTIO_NAME_LEN];
@@ -294,30 +292,30 @@ struct smartio_lender_ops {
 	int (*show)(void *context, char *buf, size_t size);
 };
 
-struct smartio_lent *smartio_lend(struct pci_dev *pdev, const char *service,
-				  const struct smartio_lender_ops *ops,
-				  void *context, struct module *owner,
-				  unsigned int first_vector,
-				  unsigned int vectors);
-void smartio_unlend(struct smartio_lent *lent);
-void *smartio_lent_context(struct smartio_lent *lent);
+struct smartio_export *smartio_lend(struct pci_dev *pdev, const char *service,
+				    const struct smartio_lender_ops *ops,
+				    void *context, struct module *owner,
+				    unsigned int first_vector,
+				    unsigned int vectors);
+void smartio_unlend(struct smartio_export *export);
+void *smartio_export_context(struct smartio_export *export);
 
 /*
  * Ends all sessions (@close is called for each, and waited for; borrowers get
- * SMARTIO_LOST), and refuses new ones with -EAGAIN until smartio_lent_resume(),
- * which tells all borrowers SMARTIO_READY.
+ * SMARTIO_LOST), and refuses new ones with -EAGAIN until
+ * smartio_export_resume(), which sends all borrowers SMARTIO_READY.
  */
-void smartio_lent_suspend(struct smartio_lent *lent);
-void smartio_lent_resume(struct smartio_lent *lent);
+void smartio_export_suspend(struct smartio_export *export);
+void smartio_export_resume(struct smartio_export *export);
 
 /* Ends the named sessions; not from a request of one of them. */
-void smartio_lent_end(struct smartio_lent *lent, const u64 *ids,
-		      unsigned int count);
+void smartio_export_end_sessions(struct smartio_export *export, const u64 *ids,
+				 unsigned int count);
 
 int smartio_session_notify(struct smartio_session *session,
 			   const void *message, size_t size);
-int smartio_lent_notify_all(struct smartio_lent *lent, const void *message,
-			    size_t size);
+int smartio_export_notify_all(struct smartio_export *export,
+			      const void *message, size_t size);
 
 /* What a borrower's addresses mean for the device; everything is checked. */
 int smartio_session_dma(struct smartio_session *session, u64 addr, size_t size,

@@ -89,7 +89,7 @@ lend() {
 	on lender smartioctl lend "$drive_pci" > /dev/null || fail "smartioctl lend $drive_pci failed"
 }
 unlend() {
-	sh_on lender '! [ -d /sys/module/smartio_nvme_mgr ] || { ! [ -e /sys/class/smartio_lent/$1 ] || smartioctl unlend $1 $2 > /dev/null
+	sh_on lender '! [ -d /sys/module/smartio_nvme_mgr ] || { ! [ -e /sys/class/smartio_export/$1 ] || smartioctl unlend $1 $2 > /dev/null
 		! [ -d /sys/module/nvme ] || rmmod nvme; rmmod smartio_nvme_mgr; }' "$drive_pci" "${1:-}"
 }
 
@@ -135,9 +135,9 @@ kill_load() { sh_on "$1" 'touch /run/fence.stop; if [ -e /run/load.pid ] && [ ! 
 # share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): anew.
 share_up() {
 	settle
-	if [ $# -gt 0 ] || ! on lender test -e "/sys/class/smartio_lent/$drive_pci"; then share_down; fi
+	if [ $# -gt 0 ] || ! on lender test -e "/sys/class/smartio_export/$drive_pci"; then share_down; fi
 	links_only
-	on lender test -e "/sys/class/smartio_lent/$drive_pci" || lend
+	on lender test -e "/sys/class/smartio_export/$drive_pci" || lend
 	client_parameters=("$@")
 	attach_one() { attach "$1" "${client_parameters[@]}"; }
 	at_once attach_one "${all[@]}"
@@ -153,7 +153,7 @@ stat() { sh_on "$1" 'cat /sys/class/nvme/$(cat /run/shared.ctrl)/smartio/$1' "$2
 stat_above() { [ "$(stat "$1" "$2")" -gt "$3" ]; }
 path_up() { [ "$(sh_on "$1" 'cat /sys/class/nvme/$(cat /run/shared.ctrl)/state')" = live ]; }
 # holdings: what the lender says of queue pairs, a line each.
-holdings() { on lender cat "/sys/class/smartio_lent/$drive_pci/holdings"; }
+holdings() { on lender cat "/sys/class/smartio_export/$drive_pci/holdings"; }
 holds() { holdings | grep -c "host=$1 " || true; }
 holds_none() { [ "$(holds "$1")" = 0 ]; }
 link_of() { fabric link list | jq -r --arg h "$1" '[.links[] | select(.primary.host == $h or .secondary.host == $h)][0].name'; }

@@ -18,12 +18,12 @@ client_settle() {
 }
 # The manager has the drive.
 client_lend() {
-	sh_on lender '[ -e /sys/class/smartio_lent/$1 ] && exit
+	sh_on lender '[ -e /sys/class/smartio_export/$1 ] && exit
 		! [ -d /sys/module/nvme ] || modprobe -r nvme
 		modprobe ntb_smartio; modprobe smartio_nvme_mgr
 		echo smartio_nvme_mgr > /sys/bus/pci/devices/$1/driver_override
 		echo $1 > /sys/bus/pci/drivers_probe' "$drive_pci"
-	until_true 30 "the drive to be lent" on lender test -e "/sys/class/smartio_lent/$drive_pci"
+	until_true 30 "the drive to be lent" on lender test -e "/sys/class/smartio_export/$drive_pci"
 	manager=$(sh_on lender 'cd /sys/bus/pci/devices/$1/nvme; echo nvme*' "$drive_pci")
 }
 # client_up [NAME=VALUE…]: the client anew with these parameters, and its disk.

@@ -11,7 +11,7 @@ serial=$(fabric drive list | jq -r '.drives[0].serial // empty')
 begin_stock() {
 	sh_on lender 'rm -rf /etc/smartio
 		! [ -d /sys/module/smartio_nvme ] || modprobe -r smartio_nvme
-		! [ -e /sys/class/smartio_lent/$1 ] || smartioctl unlend --force $1 > /dev/null
+		! [ -e /sys/class/smartio_export/$1 ] || smartioctl unlend --force $1 > /dev/null
 		echo > /sys/bus/pci/devices/$1/driver_override
 		! [ -d /sys/module/smartio_nvme_mgr ] || modprobe -r smartio_nvme_mgr
 		modprobe -a ntb_hw_amd ntb_smartio nvme

@@ -25,10 +25,10 @@ inline void put_lender(const Scratch& root) {
   root.put("class/smartio_link/ntb0/windows",
            "in mw=0 base=0x0 size=0x100000000 used=0x400000\nout mw=0 base=0x0 size=0x100000000 used=0x0\n");
   root.put("class/smartio_link/ntb0/reason", "\n");
-  root.put("class/smartio_lent/0000:01:00.0/service", "nvme\n");
-  root.put("class/smartio_lent/0000:01:00.0/borrowers",
+  root.put("class/smartio_export/0000:01:00.0/service", "nvme\n");
+  root.put("class/smartio_export/0000:01:00.0/borrowers",
            "session=0x10 host=aaaa name=lender link=local\nsession=0x11 host=bbbb name=borrower link=ntb0\n");
-  root.put("class/smartio_lent/0000:01:00.0/holdings",
+  root.put("class/smartio_export/0000:01:00.0/holdings",
            "qid=1 session=0x10 host=lender entries=1024 sq=lender irq=1\n"
            "qid=2 session=0x11 host=borrower entries=1024 sq=lender irq=2\n"
            "qid=3 session=0x11 host=borrower entries=64 sq=cmb poll\n");

@@ -103,15 +103,15 @@ class FakeSysfs : public Sysfs {
       if (driver == "nvme") put(at + "/nvme/" + controller + "/" + controller + "n1/size", "8\n");
     }
     if (driver == "smartio_nvme_mgr" && manager_lends) {
-      put("class/smartio_lent/" + pci + "/service", "nvme\n");
-      put("class/smartio_lent/" + pci + "/borrowers", "");
-      put("class/smartio_lent/" + pci + "/holdings", "");
+      put("class/smartio_export/" + pci + "/service", "nvme\n");
+      put("class/smartio_export/" + pci + "/borrowers", "");
+      put("class/smartio_export/" + pci + "/holdings", "");
     }
   }
   void unbind(const std::string& pci) {
     std::filesystem::remove(path("bus/pci/devices/" + pci + "/driver"));
     std::filesystem::remove_all(path("bus/pci/devices/" + pci + "/nvme"));
-    std::filesystem::remove_all(path("class/smartio_lent/" + pci));
+    std::filesystem::remove_all(path("class/smartio_export/" + pci));
   }
 
   const Scratch& root_;

@@ -145,7 +145,7 @@ Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at)
         found.size() == before ? Exit::kFailed : Exit::kUsage);
   }
   if (!found.empty()) return found;
-  if (!sysfs.list("class/smartio_lent").empty()) found.push_back(lending(sysfs, self_uuid(sysfs)));
+  if (!sysfs.list("class/smartio_export").empty()) found.push_back(lending(sysfs, self_uuid(sysfs)));
   for (const std::string& way : sysfs.list(kWays)) {
     const std::string uuid = sysfs.text(fmt::format("{}/{}/host", kWays, way));
     if (uuid.empty() || std::ranges::any_of(found, [&](const Lending& l) { return same(l.uuid, uuid); })) continue;

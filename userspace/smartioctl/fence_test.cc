@@ -101,7 +101,7 @@ TEST_F(FenceTest, OneLenderThatCannotBeAskedIsAFailureAndTheOthersAreAskedAllThe
 
 // It cuts its own link to the other only when nothing has to be asked over that link any more.
 TEST_F(FenceTest, ThisHostComesLastAndOnlyIfTheOthersHaveDoneIt) {
-  sysfs.put("class/smartio_lent/0000:01:00.0/service", "nvme\n");
+  sysfs.put("class/smartio_export/0000:01:00.0/service", "nvme\n");
   sysfs.put("class/smartio_host/1111-self/hosts", "1111-self linked borrower1\naaaa-1 linked lender1\n");
   add_host("aaaa-1", "lender1", false, "");
   EXPECT_FALSE(fence(sysfs, "lender1"));
@@ -109,7 +109,7 @@ TEST_F(FenceTest, ThisHostComesLastAndOnlyIfTheOthersHaveDoneIt) {
 }
 
 TEST_F(FenceTest, ALenderFencesForItsOwnDevices) {
-  sysfs.put("class/smartio_lent/0000:01:00.0/service", "nvme\n");
+  sysfs.put("class/smartio_export/0000:01:00.0/service", "nvme\n");
   sysfs.put("class/smartio_host/1111-self/hosts", "1111-self linked borrower1\nbbbb-2 linked borrower2\n");
   EXPECT_THAT(fence(sysfs, "borrower2").value(), ElementsAre("lender1", "borrower1")) << "itself last";
 }

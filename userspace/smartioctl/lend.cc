@@ -36,7 +36,7 @@ std::vector<std::string> Lender::controllers() const {
   return found;
 }
 
-bool Lender::is_lent(const std::string& pci) const { return sysfs_.exists("class/smartio_lent/" + pci); }
+bool Lender::is_lent(const std::string& pci) const { return sysfs_.exists("class/smartio_export/" + pci); }
 
 std::string Lender::driver(const std::string& pci) const { return sysfs_.link(at(pci) + "/driver"); }
 
@@ -223,7 +223,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   }
   std::vector<std::string> used = uses(*pci);
   for (const Borrower& borrower :
-       parse_borrowers(sysfs_.read(fmt::format("class/smartio_lent/{}/borrowers", *pci))).items) {
+       parse_borrowers(sysfs_.read(fmt::format("class/smartio_export/{}/borrowers", *pci))).items) {
     if (borrower.link != "local") used.push_back(fmt::format("{} uses it over {}", borrower.name, borrower.link));
   }
   if (!used.empty() && !options.force) {

@@ -27,10 +27,10 @@ class LendTest : public testing::Test {
   std::string override_of(const std::string& pci) const {
     return sysfs.text("bus/pci/devices/" + pci + "/driver_override");
   }
-  bool lent(const std::string& pci) const { return sysfs.exists("class/smartio_lent/" + pci); }
+  bool lent(const std::string& pci) const { return sysfs.exists("class/smartio_export/" + pci); }
   /// A session of another host.
   void borrow(const std::string& pci) {
-    sysfs.put("class/smartio_lent/" + pci + "/borrowers", "session=0x1 host=u-2 name=borrower link=ntb0\n");
+    sysfs.put("class/smartio_export/" + pci + "/borrowers", "session=0x1 host=u-2 name=borrower link=ntb0\n");
   }
   /// The stock driver's disk is mounted.
   void mount() { proc.put("self/mountinfo", "22 1 259:1 / /data rw - ext4 /dev/nvme0n1 rw\n"); }

@@ -59,7 +59,7 @@ Link read_link(const Sysfs& sysfs, const std::string& name) {
 }
 
 Lent read_lent(const Sysfs& sysfs, const std::string& pci) {
-  const std::string at = "class/smartio_lent/" + pci;
+  const std::string at = "class/smartio_export/" + pci;
   const std::string device = "bus/pci/devices/" + pci;
   const std::string controller = controller_below(sysfs, device);
   const std::string below = device + "/nvme/" + controller;
@@ -136,13 +136,13 @@ std::string View::self_name() const {
 }
 
 Result<View> read_view(const Sysfs& sysfs, const Choices& choices) {
-  if (!sysfs.exists("class/smartio_lent") && !sysfs.exists("class/smartio_host")) {
+  if (!sysfs.exists("class/smartio_export") && !sysfs.exists("class/smartio_host")) {
     return fail("the module ntb_smartio is not loaded on this host: modprobe ntb_smartio (and the NTB's own driver)");
   }
   View view;
   for (const auto& name : devices(sysfs, "class/smartio_host")) view.hosts.push_back(read_host(sysfs, name));
   for (const auto& name : devices(sysfs, "class/smartio_link")) view.links.push_back(read_link(sysfs, name));
-  for (const auto& name : devices(sysfs, "class/smartio_lent")) view.lent.push_back(read_lent(sysfs, name));
+  for (const auto& name : devices(sysfs, "class/smartio_export")) view.lent.push_back(read_lent(sysfs, name));
   for (const auto& name : devices(sysfs, "bus/smartio/devices")) view.ways.push_back(read_way(sysfs, name));
   view.choices = choices.read().choices;
   // This host first, then by name.

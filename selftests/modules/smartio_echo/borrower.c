@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The borrower's half. Each way has a folder in debugfs, smartio_echo/WAY:
+ * The borrower's half. Each path has a folder in debugfs, smartio_echo/PATH:
  *
  *   run     what to do: writing fails with the error that was seen
  *             open, close
@@ -31,7 +31,7 @@
 
 #define ECHO_TIMEOUT_MS	10000
 
-struct echo_way {
+struct echo_path {
 	struct smartio_device *sdev;
 	struct dentry *dir;
 	struct mutex lock;	/* one command at a time */
@@ -46,20 +46,20 @@ struct echo_way {
 	struct work_struct stop;
 };
 
-static int echo_simple(struct echo_way *way, struct echo_request *request,
+static int echo_simple(struct echo_path *path, struct echo_request *request,
 		       u64 *value)
 {
 	size_t size = sizeof(*value);
 	int ret;
 
-	ret = smartio_call(way->sdev, request, sizeof(*request), value, &size,
+	ret = smartio_call(path->sdev, request, sizeof(*request), value, &size,
 			   ECHO_TIMEOUT_MS);
 	if (!ret && size != sizeof(*value))
 		return -EPROTO;
 	return ret;
 }
 
-static int echo_call(struct echo_way *way, size_t size, u32 seed)
+static int echo_call(struct echo_path *path, size_t size, u32 seed)
 {
 	size_t i, bytes, reply_size = SMARTIO_MESSAGE_MAX;
 	struct echo_request *request;
@@ -75,7 +75,7 @@ static int echo_call(struct echo_way *way, size_t size, u32 seed)
 	request->op = ECHO_INVERT;
 	for (i = 0; i < bytes; i++)
 		request->data[i] = seed + i * 7;
-	ret = smartio_call(way->sdev, request, size, reply, &reply_size,
+	ret = smartio_call(path->sdev, request, size, reply, &reply_size,
 			   ECHO_TIMEOUT_MS);
 	if (ret)
 		goto out;
@@ -90,7 +90,7 @@ out:
 	return ret;
 }
 
-static int echo_calls(struct echo_way *way, unsigned int count)
+static int echo_calls(struct echo_path *path, unsigned int count)
 {
 	static const size_t sizes[] = {
 		0, 33, 64, 127, 4096, 5000, 65536, SMARTIO_MESSAGE_MAX - 1,
@@ -100,12 +100,12 @@ static int echo_calls(struct echo_way *way, unsigned int count)
 	int ret = 0;
 
 	for (i = 0; i < count && !ret; i++)
-		ret = echo_call(way, sizes[i % ARRAY_SIZE(sizes)], i);
+		ret = echo_call(path, sizes[i % ARRAY_SIZE(sizes)], i);
 	return ret;
 }
 
 struct echo_flood {
-	struct echo_way *way;
+	struct echo_path *path;
 	unsigned int count;
 	int ret;
 	struct completion done;
@@ -115,19 +115,19 @@ static int echo_flood_thread(void *data)
 {
 	struct echo_flood *flood = data;
 
-	flood->ret = echo_calls(flood->way, flood->count);
+	flood->ret = echo_calls(flood->path, flood->count);
 	complete(&flood->done);
 	return 0;
 }
 
-static int echo_flood(struct echo_way *way, unsigned int count)
+static int echo_flood(struct echo_path *path, unsigned int count)
 {
 	struct echo_flood floods[4];
 	struct task_struct *task;
 	int i, ret = 0;
 
 	for (i = 0; i < ARRAY_SIZE(floods); i++) {
-		floods[i].way = way;
+		floods[i].path = path;
 		floods[i].count = count;
 		floods[i].ret = 0;
 		init_completion(&floods[i].done);
@@ -145,15 +145,16 @@ static int echo_flood(struct echo_way *way, unsigned int count)
 	return ret;
 }
 
-static int echo_sleep(struct echo_way *way, unsigned int ms, unsigned int limit)
+static int echo_sleep(struct echo_path *path, unsigned int ms,
+		      unsigned int limit)
 {
 	struct echo_request request = { .op = ECHO_SLEEP, .a = ms };
 
-	return smartio_call(way->sdev, &request, sizeof(request), NULL, NULL,
+	return smartio_call(path->sdev, &request, sizeof(request), NULL, NULL,
 			    limit);
 }
 
-static int echo_notes(struct echo_way *way, unsigned int count, size_t size)
+static int echo_notes(struct echo_path *path, unsigned int count, size_t size)
 {
 	struct echo_request *request;
 	int ret;
@@ -165,63 +166,63 @@ static int echo_notes(struct echo_way *way, unsigned int count, size_t size)
 		return -ENOMEM;
 	request->op = ECHO_NOTIFY;
 	request->a = count;
-	atomic_set(&way->notes, 0);
-	ret = smartio_call(way->sdev, request, sizeof(*request) + size, NULL,
+	atomic_set(&path->notes, 0);
+	ret = smartio_call(path->sdev, request, sizeof(*request) + size, NULL,
 			   NULL, ECHO_TIMEOUT_MS);
 	kvfree(request);
 	if (ret)
 		return ret;
-	if (!wait_event_timeout(way->wait, atomic_read(&way->notes) == count,
+	if (!wait_event_timeout(path->wait, atomic_read(&path->notes) == count,
 				5 * HZ))
 		return -ETIME;
-	return atomic_read(&way->disorder) ? -EILSEQ : 0;
+	return atomic_read(&path->disorder) ? -EILSEQ : 0;
 }
 
-static int echo_store_at(struct echo_way *way, dma_addr_t addr, u8 *cpu,
+static int echo_store_at(struct echo_path *path, dma_addr_t addr, u8 *cpu,
 			 size_t size, struct sg_table *sgt)
 {
 	struct echo_request request = {
 		.op = ECHO_STORE, .a = addr, .size = size, .c = 0xa5,
 	};
-	struct device *dev = smartio_dma_device(way->sdev);
+	struct device *dev = smartio_dma_device(path->sdev);
 	u64 value;
 	size_t i;
 	int ret;
 
-	ret = echo_simple(way, &request, &value);
+	ret = echo_simple(path, &request, &value);
 	if (ret)
 		return ret;
 	if (sgt)
 		dma_sync_sgtable_for_cpu(dev, sgt, DMA_FROM_DEVICE);
-	/* the reply came behind the stores, on the same path */
+	/* the reply came after the stores, on the same path */
 	for (i = 0; i < size; i++)
 		if (READ_ONCE(cpu[i]) != 0xa5)
 			return -EBADMSG;
 	return 0;
 }
 
-static int echo_store(struct echo_way *way, size_t size)
+static int echo_store(struct echo_path *path, size_t size)
 {
 	dma_addr_t addr;
-	u8 *cpu = smartio_dma_alloc(way->sdev, size, &addr, GFP_KERNEL);
+	u8 *cpu = smartio_dma_alloc(path->sdev, size, &addr, GFP_KERNEL);
 	int ret;
 
 	if (!cpu)
 		return -ENOMEM;
-	ret = echo_store_at(way, addr, cpu, size, NULL);
-	smartio_dma_free(way->sdev, size, cpu, addr);
+	ret = echo_store_at(path, addr, cpu, size, NULL);
+	smartio_dma_free(path->sdev, size, cpu, addr);
 	return ret;
 }
 
-static int echo_map(struct echo_way *way, size_t size)
+static int echo_map(struct echo_path *path, size_t size)
 {
-	struct device *dev = smartio_dma_device(way->sdev);
+	struct device *dev = smartio_dma_device(path->sdev);
 	struct sg_table sgt;
 	struct page *page;
 	unsigned int order = get_order(size);
 	int ret = -ENOMEM;
 
-	if (!smartio_dma_scattered(way->sdev))
+	if (!smartio_dma_scattered(path->sdev))
 		return -EOPNOTSUPP;
 	page = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP, order);
 	if (!page)
@@ -233,7 +234,7 @@ static int echo_map(struct echo_way *way, size_t size)
 	ret = dma_map_sgtable(dev, &sgt, DMA_FROM_DEVICE, 0);
 	if (ret)
 		goto free_table;
-	ret = echo_store_at(way, sg_dma_address(sgt.sgl), page_address(page),
+	ret = echo_store_at(path, sg_dma_address(sgt.sgl), page_address(page),
 			    min_t(size_t, size, PAGE_SIZE), &sgt);
 	dma_unmap_sgtable(dev, &sgt, DMA_FROM_DEVICE, 0);
 free_table:
@@ -243,7 +244,7 @@ free:
 	return ret;
 }
 
-static int echo_segment(struct echo_way *way, size_t size)
+static int echo_segment(struct echo_path *path, size_t size)
 {
 	struct echo_request request = { .op = ECHO_SUM, .size = size };
 	struct smartio_segment segment;
@@ -261,7 +262,7 @@ static int echo_segment(struct echo_way *way, size_t size)
 		pattern[i] = i * 2654435761U;
 	for (i = 0; i < size; i++)
 		sum += ((u8 *)pattern)[i];
-	ret = smartio_segment_alloc(way->sdev, size, SMARTIO_DEVICE_READS,
+	ret = smartio_segment_alloc(path->sdev, size, SMARTIO_DEVICE_READS,
 				    &segment);
 	if (ret)
 		goto free;
@@ -271,129 +272,129 @@ static int echo_segment(struct echo_way *way, size_t size)
 		memcpy(segment.cpu, pattern, size);
 	wmb();	/* out of the write-combining buffers */
 	request.a = segment.handle;
-	ret = echo_simple(way, &request, &seen);
+	ret = echo_simple(path, &request, &seen);
 	if (!ret && seen != sum)
 		ret = -EBADMSG;
 	request.size = segment.size + 1;
-	if (!ret && echo_simple(way, &request, &seen) != -ERANGE)
+	if (!ret && echo_simple(path, &request, &seen) != -ERANGE)
 		ret = -EPROTO;
-	smartio_segment_free(way->sdev, &segment);
+	smartio_segment_free(path->sdev, &segment);
 free:
 	kvfree(pattern);
 	return ret;
 }
 
-static int echo_bar(struct echo_way *way)
+static int echo_bar(struct echo_path *path)
 {
 	void __iomem *io, *other;
 	u32 first;
 
-	io = smartio_map_bar(way->sdev, 0, 0, ECHO_BAR_SIZE, false);
+	io = smartio_map_bar(path->sdev, 0, 0, ECHO_BAR_SIZE, false);
 	if (IS_ERR((__force void *)io))
 		return PTR_ERR((__force void *)io);
 	first = readl(io);
-	smartio_unmap_bar(way->sdev, io);
-	other = smartio_map_bar(way->sdev, 0, ECHO_BAR_SIZE, ECHO_BAR_SIZE,
+	smartio_unmap_bar(path->sdev, io);
+	other = smartio_map_bar(path->sdev, 0, ECHO_BAR_SIZE, ECHO_BAR_SIZE,
 				false);
 	if (PTR_ERR((__force void *)other) != -EACCES)
 		return -EPROTO;
 	/* a load over a link may be answered by nobody: it only must not hang */
-	return way->sdev->local && first == ~0U ? -EIO : 0;
+	return path->sdev->local && first == ~0U ? -EIO : 0;
 }
 
 /* A segment and registers that stay mapped, whatever becomes of the session. */
-static int echo_hold(struct echo_way *way, size_t size)
+static int echo_hold(struct echo_path *path, size_t size)
 {
 	void __iomem *bar;
 	int ret;
 
-	if (way->held_bar)
+	if (path->held_bar)
 		return -EBUSY;
-	ret = smartio_segment_alloc(way->sdev, size, SMARTIO_DEVICE_READS,
-				    &way->held);
+	ret = smartio_segment_alloc(path->sdev, size, SMARTIO_DEVICE_READS,
+				    &path->held);
 	if (ret)
 		return ret;
-	bar = smartio_map_bar(way->sdev, 0, 0, ECHO_BAR_SIZE, false);
+	bar = smartio_map_bar(path->sdev, 0, 0, ECHO_BAR_SIZE, false);
 	if (IS_ERR((__force void *)bar)) {
-		smartio_segment_free(way->sdev, &way->held);
+		smartio_segment_free(path->sdev, &path->held);
 		return PTR_ERR((__force void *)bar);
 	}
-	way->held_bar = bar;
+	path->held_bar = bar;
 	return 0;
 }
 
 /* What a driver does that has not heard yet that its session is over. */
-static int echo_late(struct echo_way *way)
+static int echo_late(struct echo_path *path)
 {
-	if (!way->held_bar || !way->held.io)
+	if (!path->held_bar || !path->held.io)
 		return -EINVAL;
-	memset_io(way->held.io, 0xA5, way->held.size);
+	memset_io(path->held.io, 0xA5, path->held.size);
 	/* CAP, which is read-only */
-	writel(0xA5A5A5A5, way->held_bar);
+	writel(0xA5A5A5A5, path->held_bar);
 	return 0;
 }
 
-static void echo_drop(struct echo_way *way)
+static void echo_drop(struct echo_path *path)
 {
-	if (!way->held_bar)
+	if (!path->held_bar)
 		return;
-	smartio_unmap_bar(way->sdev, way->held_bar);
-	smartio_segment_free(way->sdev, &way->held);
-	way->held_bar = NULL;
+	smartio_unmap_bar(path->sdev, path->held_bar);
+	smartio_segment_free(path->sdev, &path->held);
+	path->held_bar = NULL;
 }
 
 static irqreturn_t echo_interrupt(int virq, void *context)
 {
-	struct echo_way *way = context;
+	struct echo_path *path = context;
 
-	atomic_inc(&way->interrupts);
-	wake_up(&way->wait);
+	atomic_inc(&path->interrupts);
+	wake_up(&path->wait);
 	return IRQ_HANDLED;
 }
 
-static int echo_irq(struct echo_way *way)
+static int echo_irq(struct echo_path *path)
 {
 	struct echo_request request = { .op = ECHO_SET_IRQ };
 	struct smartio_irq irq;
 	u64 vector = 0, unused;
 	int ret, i;
 
-	ret = smartio_irq_alloc(way->sdev, cpumask_of(0), echo_interrupt,
-				"smartio_echo", way, &irq);
+	ret = smartio_irq_alloc(path->sdev, cpumask_of(0), echo_interrupt,
+				"smartio_echo", path, &irq);
 	if (ret)
 		return ret;
 	request.a = irq.addr;
 	request.c = irq.data;
-	ret = echo_simple(way, &request, &vector);
+	ret = echo_simple(path, &request, &vector);
 	if (ret)
 		goto free;
-	for (i = 0; i < 10 && !ret && !way->sdev->local; i++) {
-		atomic_set(&way->interrupts, 0);
+	for (i = 0; i < 10 && !ret && !path->sdev->local; i++) {
+		atomic_set(&path->interrupts, 0);
 		request.op = ECHO_RAISE;
 		request.a = vector;
-		ret = echo_simple(way, &request, &unused);
-		if (!ret && !wait_event_timeout(way->wait,
-						atomic_read(&way->interrupts),
+		ret = echo_simple(path, &request, &unused);
+		if (!ret && !wait_event_timeout(path->wait,
+						atomic_read(&path->interrupts),
 						2 * HZ))
 			ret = -ETIME;
 	}
 	request.op = ECHO_CLEAR_IRQ;
 	request.a = vector;
-	echo_simple(way, &request, &unused);
+	echo_simple(path, &request, &unused);
 free:
-	smartio_irq_free(way->sdev, &irq);
+	smartio_irq_free(path->sdev, &irq);
 	return ret;
 }
 
-static int echo_one(struct echo_way *way, enum echo_op op, u64 a)
+static int echo_one(struct echo_path *path, enum echo_op op, u64 a)
 {
 	struct echo_request request = { .op = op, .a = a };
 	u64 value;
 
-	return echo_simple(way, &request, &value);
+	return echo_simple(path, &request, &value);
 }
 
-static int echo_run(struct echo_way *way, const char *line)
+static int echo_run(struct echo_path *path, const char *line)
 {
 	unsigned int a = 0, b = 0;
 	char word[16] = "";
@@ -401,50 +402,50 @@ static int echo_run(struct echo_way *way, const char *line)
 	if (sscanf(line, "%15s %u %u", word, &a, &b) < 1)
 		return -EINVAL;
 	if (!strcmp(word, "open"))
-		return smartio_open(way->sdev);
+		return smartio_open(path->sdev);
 	if (!strcmp(word, "close")) {
-		smartio_close(way->sdev);
+		smartio_close(path->sdev);
 		return 0;
 	}
 	if (!strcmp(word, "call"))
-		return echo_call(way, a, 1);
+		return echo_call(path, a, 1);
 	if (!strcmp(word, "calls"))
-		return echo_calls(way, a);
+		return echo_calls(path, a);
 	if (!strcmp(word, "flood"))
-		return echo_flood(way, a);
+		return echo_flood(path, a);
 	if (!strcmp(word, "sleep"))
-		return echo_sleep(way, a, b);
+		return echo_sleep(path, a, b);
 	if (!strcmp(word, "notify"))
-		return echo_notes(way, a, b);
+		return echo_notes(path, a, b);
 	if (!strcmp(word, "store"))
-		return echo_store(way, a);
+		return echo_store(path, a);
 	if (!strcmp(word, "map"))
-		return echo_map(way, a);
+		return echo_map(path, a);
 	if (!strcmp(word, "segment"))
-		return echo_segment(way, a);
+		return echo_segment(path, a);
 	if (!strcmp(word, "bar"))
-		return echo_bar(way);
+		return echo_bar(path);
 	if (!strcmp(word, "hold"))
-		return echo_hold(way, a);
+		return echo_hold(path, a);
 	if (!strcmp(word, "late"))
-		return echo_late(way);
+		return echo_late(path);
 	if (!strcmp(word, "drop")) {
-		echo_drop(way);
+		echo_drop(path);
 		return 0;
 	}
 	if (!strcmp(word, "irq"))
-		return echo_irq(way);
+		return echo_irq(path);
 	if (!strcmp(word, "fail"))
-		return echo_one(way, ECHO_FAIL, a);
+		return echo_one(path, ECHO_FAIL, a);
 	if (!strcmp(word, "suspend"))
-		return echo_one(way, ECHO_SUSPEND, a);
+		return echo_one(path, ECHO_SUSPEND, a);
 	return -EINVAL;
 }
 
 static ssize_t echo_run_write(struct file *file, const char __user *from,
 			      size_t count, loff_t *pos)
 {
-	struct echo_way *way = file->private_data;
+	struct echo_path *path = file->private_data;
 	char line[64] = "";
 	int ret;
 
@@ -452,9 +453,9 @@ static ssize_t echo_run_write(struct file *file, const char __user *from,
 		return -EINVAL;
 	if (copy_from_user(line, from, count))
 		return -EFAULT;
-	mutex_lock(&way->lock);
-	ret = echo_run(way, line);
-	mutex_unlock(&way->lock);
+	mutex_lock(&path->lock);
+	ret = echo_run(path, line);
+	mutex_unlock(&path->lock);
 	return ret ? ret : count;
 }
 
@@ -466,60 +467,60 @@ static const struct file_operations echo_run_fops = {
 
 static int echo_state_show(struct seq_file *s, void *unused)
 {
-	struct echo_way *way = s->private;
+	struct echo_path *path = s->private;
 
 	seq_printf(s, "session=%#llx up=%d lost=%d ready=%d scattered=%d\n",
-		   smartio_session_id(way->sdev), smartio_link_up(way->sdev),
-		   atomic_read(&way->lost), atomic_read(&way->ready),
-		   smartio_dma_scattered(way->sdev));
+		   smartio_session_id(path->sdev), smartio_link_up(path->sdev),
+		   atomic_read(&path->lost), atomic_read(&path->ready),
+		   smartio_dma_scattered(path->sdev));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(echo_state);
 
 static void echo_stop(struct work_struct *work)
 {
-	struct echo_way *way = container_of(work, struct echo_way, stop);
+	struct echo_path *path = container_of(work, struct echo_path, stop);
 
-	smartio_close(way->sdev);
+	smartio_close(path->sdev);
 }
 
 static int echo_borrower_probe(struct smartio_device *sdev)
 {
-	struct echo_way *way = kzalloc(sizeof(*way), GFP_KERNEL);
+	struct echo_path *path = kzalloc(sizeof(*path), GFP_KERNEL);
 
-	if (!way)
+	if (!path)
 		return -ENOMEM;
-	way->sdev = sdev;
-	mutex_init(&way->lock);
-	init_waitqueue_head(&way->wait);
-	INIT_WORK(&way->stop, echo_stop);
-	dev_set_drvdata(&sdev->dev, way);
-	way->dir = debugfs_create_dir(dev_name(&sdev->dev), echo_root);
-	debugfs_create_file("run", 0200, way->dir, way, &echo_run_fops);
-	debugfs_create_file("state", 0400, way->dir, way, &echo_state_fops);
+	path->sdev = sdev;
+	mutex_init(&path->lock);
+	init_waitqueue_head(&path->wait);
+	INIT_WORK(&path->stop, echo_stop);
+	dev_set_drvdata(&sdev->dev, path);
+	path->dir = debugfs_create_dir(dev_name(&sdev->dev), echo_root);
+	debugfs_create_file("run", 0200, path->dir, path, &echo_run_fops);
+	debugfs_create_file("state", 0400, path->dir, path, &echo_state_fops);
 	return 0;
 }
 
 static void echo_borrower_remove(struct smartio_device *sdev)
 {
-	struct echo_way *way = dev_get_drvdata(&sdev->dev);
+	struct echo_path *path = dev_get_drvdata(&sdev->dev);
 
-	debugfs_remove_recursive(way->dir);
-	cancel_work_sync(&way->stop);
-	echo_drop(way);
+	debugfs_remove_recursive(path->dir);
+	cancel_work_sync(&path->stop);
+	echo_drop(path);
 	smartio_close(sdev);
-	kfree(way);
+	kfree(path);
 }
 
 static void echo_borrower_event(struct smartio_device *sdev,
 				enum smartio_event event)
 {
-	struct echo_way *way = dev_get_drvdata(&sdev->dev);
+	struct echo_path *path = dev_get_drvdata(&sdev->dev);
 
-	atomic_inc(event == SMARTIO_LOST ? &way->lost : &way->ready);
+	atomic_inc(event == SMARTIO_LOST ? &path->lost : &path->ready);
 	/* what is held is written to for longer than it should be */
-	if (event == SMARTIO_LOST && !smartio_link_up(sdev) && !way->held_bar)
-		schedule_work(&way->stop);
+	if (event == SMARTIO_LOST && !smartio_link_up(sdev) && !path->held_bar)
+		schedule_work(&path->stop);
 	if (event == SMARTIO_LOST && smartio_session_id(sdev))
 		dev_err(&sdev->dev, "lost, with a session open\n");
 }
@@ -527,16 +528,16 @@ static void echo_borrower_event(struct smartio_device *sdev,
 static void echo_borrower_notify(struct smartio_device *sdev,
 				 const void *message, size_t size)
 {
-	struct echo_way *way = dev_get_drvdata(&sdev->dev);
+	struct echo_path *path = dev_get_drvdata(&sdev->dev);
 	u64 number;
 
 	if (size < sizeof(number))
 		return;
 	memcpy(&number, message, sizeof(number));
-	if (number != atomic_read(&way->notes))
-		atomic_inc(&way->disorder);
-	atomic_inc(&way->notes);
-	wake_up(&way->wait);
+	if (number != atomic_read(&path->notes))
+		atomic_inc(&path->disorder);
+	atomic_inc(&path->notes);
+	wake_up(&path->wait);
 }
 
 static struct smartio_driver echo_driver = {

@@ -23,7 +23,7 @@
 
 struct echo_lender {
 	struct pci_dev *pdev;
-	struct smartio_lent *lent;
+	struct smartio_export *export;
 	struct delayed_work suspend;
 	unsigned int suspend_ms;
 };
@@ -64,9 +64,9 @@ static void echo_close(struct smartio_session *session)
 }
 
 /* Where in this host's address space a device address of the device leads. */
-static phys_addr_t echo_phys(struct smartio_lent *lent, u64 device_addr)
+static phys_addr_t echo_phys(struct smartio_export *export, u64 device_addr)
 {
-	struct echo_lender *lender = smartio_lent_context(lent);
+	struct echo_lender *lender = smartio_export_context(export);
 	struct iommu_domain *domain;
 
 	domain = iommu_get_domain_for_dev(&lender->pdev->dev);
@@ -90,7 +90,7 @@ static int echo_store(struct smartio_session *session,
 		size_t part = min_t(u64, request->size - done,
 				    PAGE_SIZE - offset_in_page(request->a + done));
 
-		phys = echo_phys(session->lent, device_addr + done);
+		phys = echo_phys(session->export, device_addr + done);
 		if (!phys)
 			return -EFAULT;
 		if (pfn_valid(PHYS_PFN(phys))) {
@@ -122,7 +122,7 @@ static int echo_sum(struct smartio_session *session,
 		return ret;
 	*sum = 0;
 	for (i = 0; i < request->size; i++) {
-		phys = echo_phys(session->lent, device_addr + i);
+		phys = echo_phys(session->export, device_addr + i);
 		if (!pfn_valid(PHYS_PFN(phys))) {
 			ret = -EFAULT;
 			break;
@@ -136,7 +136,7 @@ static int echo_sum(struct smartio_session *session,
 /* The message that is in the device's table for this vector. */
 static int echo_raise(struct smartio_session *session, unsigned int vector)
 {
-	struct echo_lender *lender = smartio_lent_context(session->lent);
+	struct echo_lender *lender = smartio_export_context(session->export);
 	struct msi_desc *desc;
 	void __iomem *io;
 	phys_addr_t phys;
@@ -148,7 +148,7 @@ static int echo_raise(struct smartio_session *session, unsigned int vector)
 		return irq;
 	desc = irq_get_msi_desc(irq);
 	addr = (u64)desc->msg.address_hi << 32 | desc->msg.address_lo;
-	phys = echo_phys(session->lent, addr);
+	phys = echo_phys(session->export, addr);
 	if (!phys || pfn_valid(PHYS_PFN(phys)))
 		return -EFAULT;
 	io = ioremap(phys, 4);
@@ -195,7 +195,7 @@ static int echo_answer(struct smartio_session *session,
 		       const struct echo_request *request, size_t size,
 		       void *reply, size_t *reply_size)
 {
-	struct echo_lender *lender = smartio_lent_context(session->lent);
+	struct echo_lender *lender = smartio_export_context(session->export);
 	unsigned int vector;
 	u64 value = 0;
 	int ret = 0;
@@ -277,10 +277,10 @@ static void echo_suspend_work(struct work_struct *work)
 	struct echo_lender *lender = container_of(to_delayed_work(work),
 						  struct echo_lender, suspend);
 
-	smartio_lent_suspend(lender->lent);
+	smartio_export_suspend(lender->export);
 	WARN_ON(atomic_read(&echo_opened) != atomic_read(&echo_closed));
 	msleep(lender->suspend_ms);
-	smartio_lent_resume(lender->lent);
+	smartio_export_resume(lender->export);
 }
 
 static int echo_probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -305,9 +305,9 @@ static int echo_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto disable;
 	}
 	pci_set_master(pdev);
-	lender->lent = smartio_lend(pdev, ECHO_SERVICE, &echo_ops, lender,
-				    THIS_MODULE, 1, vectors - 1);
-	ret = PTR_ERR_OR_ZERO(lender->lent);
+	lender->export = smartio_lend(pdev, ECHO_SERVICE, &echo_ops, lender,
+				      THIS_MODULE, 1, vectors - 1);
+	ret = PTR_ERR_OR_ZERO(lender->export);
 	if (ret)
 		goto free_vectors;
 	return 0;
@@ -326,7 +326,7 @@ static void echo_remove(struct pci_dev *pdev)
 	struct echo_lender *lender = pci_get_drvdata(pdev);
 
 	cancel_delayed_work_sync(&lender->suspend);
-	smartio_unlend(lender->lent);
+	smartio_unlend(lender->export);
 	pci_free_irq_vectors(pdev);
 	pci_disable_device(pdev);
 	kfree(lender);

@@ -3,7 +3,7 @@
  * snvme_probe - a client of smartio_nvme_mgr that makes no disk: it attaches,
  * makes queue pairs and gives them back, sends what a broken or hostile client
  * may send, and gives the drive addresses that it can't reach. In debugfs, for
- * each way to a drive:
+ * each path to a drive:
  *
  *   snvme_probe/NAME/run	write: attach
  *				pairs lender|borrower|cmb irq|poll ENTRIES COUNT
@@ -17,7 +17,7 @@
  *				the write fails if it did not go as it should
  *   snvme_probe/NAME/result	read: what the last one saw
  *
- * smartio_nvme must not be loaded on that host: it would take the ways.
+ * smartio_nvme must not be loaded on that host: it would take the paths.
  */
 #include <linux/module.h>
 #include <linux/nvme.h>

@@ -11,8 +11,8 @@
 #include "../../../drivers/smartio_nvme/proto.h"
 
 /**
- * struct probe - one way to one drive
- * @sdev: the way
+ * struct probe - one path to one drive
+ * @sdev: the path
  * @dir: its files in debugfs
  * @lock: one command at a time; protects all below
  * @attached: what the manager said

@@ -23,7 +23,7 @@
 
 /**
  * struct unmapped - one run
- * @p: the way
+ * @p: the path
  * @dma: the function for which memory is mapped
  * @pair: the queue pair
  * @db: both of its doorbells
@@ -185,8 +185,8 @@ static int unmapped_memory(struct unmapped *u)
 
 /**
  * probe_unmapped() - Read and Write with a page that the drive can't reach
- * @p: the way, over a link
- * @used: its address in the DMA address space of the way's device; 0: that of a
+ * @p: the path, over a link
+ * @used: its address in the DMA address space of the path's device; 0: that of a
  *	page of its own, never mapped
  * @lba: first block to write
  * @blocks: that 4096 bytes are

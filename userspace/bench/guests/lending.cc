@@ -34,7 +34,7 @@ done
 
 constexpr std::string_view kUnlend = R"sh(! pkill -KILL -x fio || sleep 1
 ! [ -d /sys/module/smartio_nvme ] || rmmod smartio_nvme
-for d in /sys/class/smartio_lent/*; do [ ! -e "$d" ] || smartioctl unlend "${d##*/}" > /dev/null; done
+for d in /sys/class/smartio_export/*; do [ ! -e "$d" ] || smartioctl unlend "${d##*/}" > /dev/null; done
 for m in nvme smartio_nvme_mgr ntb_smartio; do ! [ -d /sys/module/$m ] || modprobe -r $m; done)sh";
 
 }  // namespace

@@ -10,9 +10,9 @@ _smartioctl_drives() {
 		if [ "$class" = 0x010802 ]; then echo "${at##*/}"; fi
 	done
 }
-_smartioctl_lent() {
+_smartioctl_exports() {
 	local at
-	for at in "${SMARTIO_SYSFS:-/sys}"/class/smartio_lent/*; do
+	for at in "${SMARTIO_SYSFS:-/sys}"/class/smartio_export/*; do
 		if [ -e "$at" ]; then echo "${at##*/}"; fi
 	done
 }
@@ -56,7 +56,7 @@ _smartioctl() {
 		case $command in
 		'') words='lend unlend list status topology fence unfence watch --help --version --sysfs --choices' ;;
 		lend) words="--all --persist --force --timeout --help $(_smartioctl_drives)" ;;
-		unlend) words="--persist --force --timeout --help $(_smartioctl_lent)" ;;
+		unlend) words="--persist --force --timeout --help $(_smartioctl_exports)" ;;
 		status) words='--check --output --help' ;;
 		list | topology) words='--output --help' ;;
 		watch) words='--interval --output --help' ;;

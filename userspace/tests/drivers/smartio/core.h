@@ -28,16 +28,16 @@ class Lender {
     pdev.bars[0] = {0xE0000000, 0x4000, IORESOURCE_MEM};
   }
 
-  smartio_lent* lend() { return lent = smartio_lend(&pdev, "test", &ops, this, &module, 2, 3); }
+  smartio_export* lend() { return device = smartio_lend(&pdev, "test", &ops, this, &module, 2, 3); }
 
   void take_back() {
-    smartio_unlend(lent);
-    lent = nullptr;
+    smartio_unlend(device);
+    device = nullptr;
   }
 
   pci_dev pdev{};
   struct module module{};
-  smartio_lent* lent = nullptr;
+  smartio_export* device = nullptr;
   std::vector<smartio_session*> open;
   int closed = 0;
   int open_says = 0;
@@ -45,7 +45,9 @@ class Lender {
   std::function<int(smartio_session*, void*, size_t*)> request;
 
  private:
-  static Lender& of(smartio_session* session) { return *static_cast<Lender*>(smartio_lent_context(session->lent)); }
+  static Lender& of(smartio_session* session) {
+    return *static_cast<Lender*>(smartio_export_context(session->export_member));
+  }
 
   static int do_open(smartio_session* session) {
     Lender& self = of(session);
@@ -77,7 +79,7 @@ class Core : public testing::Test {
   Core() { EXPECT_EQ(shim_module_init(), 0); }
   ~Core() override {
     shim::meanwhile = nullptr;
-    if (lender.lent) lender.take_back();
+    if (lender.device) lender.take_back();
     EXPECT_TRUE(lender.open.empty());
     EXPECT_EQ(lender.pdev.users, 0);
     EXPECT_EQ(lender.module.users, 0);
@@ -87,10 +89,10 @@ class Core : public testing::Test {
   }
 
   /// A session of the peer of a link. Returns its id, or 0.
-  static u64 open(FakeLink& link, const smartio_lent* lent, int expected = 0) {
+  static u64 open(FakeLink& link, const smartio_export* device, int expected = 0) {
     wire_message header{};
     header.type = WIRE_OPEN_SESSION;
-    header.object = lent->id;
+    header.object = device->id;
     EXPECT_EQ(link.ask(header), expected);
     if (link.reply.size() != sizeof(wire_opened)) return 0;
     return reinterpret_cast<const wire_opened*>(link.reply.data())->session;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #define private private_member
+#define export export_member
 extern "C" {
 #include <linux/irq.h>
 #include <linux/module.h>
@@ -20,3 +21,4 @@ extern "C" {
 extern bool* shim_param_remote_fence;
 }
 #undef private
+#undef export

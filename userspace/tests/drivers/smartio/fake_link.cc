@@ -65,7 +65,7 @@ page* pages_alloc(smartio_link* link, size_t size, dma_addr_t* dma) {
 void pages_free(smartio_link* link, size_t /*size*/, page* pages, dma_addr_t /*dma*/, const smartio_holder* holder) {
   of(link).pages.remove(pages);
   if (holder)
-    of(link).kept.push_back({pages, *holder});
+    of(link).held.push_back({pages, *holder});
   else
     free_page(pages);
 }
@@ -82,10 +82,10 @@ void conceal(smartio_link* link, const smartio_registers* /*registers*/, u64 /*p
 }
 
 void stopped(smartio_link* link, const smartio_holder* holder) {
-  of(link).kept.remove_if([&](const FakeLink::Kept& kept) {
-    if (holder->owner && holder->owner != kept.holder.owner) return false;
-    if (holder->key && holder->key != kept.holder.key) return false;
-    free_page(kept.pages);
+  of(link).held.remove_if([&](const FakeLink::Held& held) {
+    if (holder->owner && holder->owner != held.holder.owner) return false;
+    if (holder->key && holder->key != held.holder.key) return false;
+    free_page(held.pages);
     return true;
   });
 }
@@ -142,7 +142,7 @@ FakeLink::~FakeLink() {
   smartio_link_unregister(this);
   smartio_link_put(this);
   shim_assert(released, "somebody has a reference to a link that went");
-  for (const Kept& each : kept) free_page(each.pages);
+  for (const Held& each : held) free_page(each.pages);
 }
 
 int FakeLink::join(const smartio_identity& who) {

@@ -37,12 +37,12 @@ class FakeLink : public smartio_link {
   std::vector<Sent> called;
   std::function<int(const wire_message&, void*, size_t*)> answer;
   std::string reply;
-  struct Kept {
+  struct Held {
     page* pages;
     smartio_holder holder;
   };
   std::list<page*> pages;
-  std::list<Kept> kept;
+  std::list<Held> held;
   int exposed = 0;
   int mapped = 0;
   int rechecks = 0;

@@ -38,20 +38,20 @@ TEST_F(Fence, NobodyFencesItselfOrAStranger) {
 
 TEST_F(Fence, WaitsForWhatRunsInASession) {
   const u64 id = open(a, lender.lend());
-  lend_session* session = lend_session_find(id);
+  struct session* session = session_find(id);
   ASSERT_NE(session, nullptr);
-  ASSERT_EQ(lend_session_enter(session), 0);
+  ASSERT_EQ(session_enter(session), 0);
   int waits = 0;
   shim::meanwhile = [&] {
     EXPECT_EQ(lender.closed, 0);
-    EXPECT_EQ(lend_session_enter(session), -ENOLINK);
-    if (++waits == 5) lend_session_leave(session);
+    EXPECT_EQ(session_enter(session), -ENOLINK);
+    if (++waits == 5) session_leave(session);
   };
   EXPECT_EQ(fence_here("a", true), 0);
   EXPECT_EQ(waits, 5);
   EXPECT_EQ(lender.closed, 1);
-  EXPECT_EQ(lend_session_find(id), nullptr);
-  lend_session_put(session);
+  EXPECT_EQ(session_find(id), nullptr);
+  session_put(session);
 }
 
 TEST_F(Fence, ALinksSessionsEndOnceItIsDown) {
@@ -69,20 +69,20 @@ TEST_F(Fence, ALinksSessionsEndOnceItIsDown) {
 }
 
 TEST_F(Fence, EndsWhatNoLinkEnds) {
-  static const lend_session_ops ops = {};
-  lend_session* session = nullptr;
-  lend_borrower who{};
+  static const session_ops ops = {};
+  struct session* session = nullptr;
+  struct borrower who{};
   who.ops = &ops;
   who.host = &uuid_a;
   who.name = "a";
   who.link_name = "elsewhere";
-  ASSERT_EQ(lend_open(lender.lend(), &who, &session), 0);
-  lend_session_put(session);
+  ASSERT_EQ(session_open(lender.lend(), &who, &session), 0);
+  session_put(session);
   EXPECT_EQ(fence_here("b", true), 0);
   EXPECT_EQ(lender.closed, 0);
   EXPECT_EQ(fence_here("a", true), 0);
   EXPECT_EQ(lender.closed, 1);
-  EXPECT_EQ(lend_open(lender.lent, &who, &session), -EACCES);
+  EXPECT_EQ(session_open(lender.device, &who, &session), -EACCES);
 }
 
 TEST_F(Fence, AStaleWishIsRefusedForGood) {
@@ -183,17 +183,17 @@ TEST_F(Fence, AHostThatIsLetInWhileItIsFencedIsFencedAgain) {
 
 TEST_F(Fence, AFencedLenderLosesItsOwnPathAndCannotUndoIt) {
   static bool ended;
-  lend_session_ops ops{};
-  ops.ended = [](lend_session*) { ended = true; };
-  lend_session* session = nullptr;
-  lend_borrower who{};
+  session_ops ops{};
+  ops.ended = [](struct session*) { ended = true; };
+  struct session* session = nullptr;
+  struct borrower who{};
   who.ops = &ops;
   who.host = &smartio_self.uuid;
   who.name = "this";
   who.link_name = "local";
   who.local = true;
-  ASSERT_EQ(lend_open(lender.lend(), &who, &session), 0);
-  lend_session_put(session);
+  ASSERT_EQ(session_open(lender.lend(), &who, &session), 0);
+  session_put(session);
   EXPECT_EQ(a.order("this", true), 0);
   EXPECT_EQ(lender.closed, 1);
   EXPECT_TRUE(ended);

@@ -25,7 +25,7 @@ TEST_F(Lend, ALentDeviceIsAnnouncedAndTakenBack) {
   ASSERT_EQ(late.sent.size(), 2U);
   EXPECT_EQ(late.sent[0].message.object, id);
   EXPECT_EQ(late.sent[1].message.type, WIRE_DEVICE_END);
-  open(a, lender.lent);
+  open(a, lender.device);
   EXPECT_GT(a.mapped, 0);
   lender.take_back();
   ASSERT_EQ(a.sent_of(WIRE_DEVICE_GONE).size(), 1U);
@@ -33,7 +33,7 @@ TEST_F(Lend, ALentDeviceIsAnnouncedAndTakenBack) {
   EXPECT_EQ(a.sent_of(WIRE_ENDED).size(), 1U);
   EXPECT_EQ(late.sent_of(WIRE_DEVICE_GONE).size(), 1U);
   EXPECT_EQ(a.mapped, 0);
-  EXPECT_EQ(lend_find(id), nullptr);
+  EXPECT_EQ(export_find(id), nullptr);
 }
 
 TEST_F(Lend, NoNumberIsUsedTwice) {
@@ -45,32 +45,32 @@ TEST_F(Lend, NoNumberIsUsedTwice) {
 TEST_F(Lend, ASuspendedDeviceHasNoSessions) {
   open(a, lender.lend());
   a.sent.clear();
-  smartio_lent_suspend(lender.lent);
+  smartio_export_suspend(lender.device);
   EXPECT_EQ(lender.closed, 1);
   ASSERT_EQ(a.sent.size(), 2U);
   EXPECT_EQ(a.sent[0].message.type, WIRE_ENDED);
   EXPECT_EQ(a.sent[0].message.status, 0);
   EXPECT_EQ(reinterpret_cast<const wire_device*>(a.sent[1].payload.data())->flags, 0U);
-  open(a, lender.lent, -EAGAIN);
-  smartio_lent_resume(lender.lent);
+  open(a, lender.device, -EAGAIN);
+  smartio_export_resume(lender.device);
   EXPECT_EQ(reinterpret_cast<const wire_device*>(a.sent[2].payload.data())->flags, WIRE_OFFERED);
-  EXPECT_NE(open(a, lender.lent), 0U);
+  EXPECT_NE(open(a, lender.device), 0U);
 }
 
 TEST_F(Lend, AHostFencedOpensNothing) {
   lender.lend();
   const uuid_t uuid = host('a').uuid;
   smartio_host_mark(&uuid, true);
-  open(a, lender.lent, -EACCES);
-  smartio_lent_suspend(lender.lent);
-  open(a, lender.lent, -EACCES);
+  open(a, lender.device, -EACCES);
+  smartio_export_suspend(lender.device);
+  open(a, lender.device, -EACCES);
   EXPECT_TRUE(lender.open.empty());
 }
 
 TEST_F(Lend, AModuleThatGoesOpensNothing) {
   lender.lend();
   lender.module.going = true;
-  open(a, lender.lent, -EAGAIN);
+  open(a, lender.device, -EAGAIN);
 }
 
 TEST_F(Lend, RequestsRunInTheirSessionOnly) {
@@ -104,7 +104,7 @@ TEST_F(Lend, AHostRevokesItsSessionOverAnotherLink) {
 
 TEST_F(Lend, ANewSessionEndsTheOneBefore) {
   const u64 first = open(a, lender.lend());
-  const u64 second = open(a, lender.lent);
+  const u64 second = open(a, lender.device);
   EXPECT_GT(second, first);
   EXPECT_EQ(lender.closed, 1);
   EXPECT_EQ(lender.open.size(), 1U);
@@ -114,14 +114,14 @@ TEST_F(Lend, ALostLinkEndsItsSessions) {
   FakeLink other{"ntb1"};
   ASSERT_EQ(other.join(host('b')), 0);
   const u64 id = open(a, lender.lend());
-  open(other, lender.lent);
+  open(other, lender.device);
   segment(a, id, 4096);
   a.lose();
   EXPECT_EQ(lender.closed, 1);
   ASSERT_EQ(lender.open.size(), 1U);
   EXPECT_EQ(lender.open[0]->host.b[0], 'b');
   EXPECT_TRUE(a.pages.empty());
-  EXPECT_TRUE(a.kept.empty());
+  EXPECT_TRUE(a.held.empty());
 }
 
 TEST_F(Lend, ALinkLostWhileASessionOpensLeavesNone) {
@@ -129,14 +129,14 @@ TEST_F(Lend, ALinkLostWhileASessionOpensLeavesNone) {
   lender.opening = [&](smartio_session*) {
     a.state = SMARTIO_LINK_DOWN;  // and whoever ended its sessions has missed this one
   };
-  EXPECT_EQ(open(a, lender.lent, -ENOLINK), 0U);
+  EXPECT_EQ(open(a, lender.device, -ENOLINK), 0U);
   EXPECT_EQ(lender.closed, 1);
 }
 
 TEST_F(Lend, ALinkThatJoinedAgainWhileASessionOpensHasNone) {
   lender.lend();
   lender.opening = [&](smartio_session*) { a.generation++; };
-  EXPECT_EQ(open(a, lender.lent, -ENOLINK), 0U);
+  EXPECT_EQ(open(a, lender.device, -ENOLINK), 0U);
   EXPECT_EQ(lender.closed, 1);
 }
 
@@ -152,24 +152,24 @@ TEST_F(Lend, WhatIsFreedMayBeHadAgain) {
 
 TEST_F(Lend, OfTwoThatOpenAtOnceOneDoes) {
   static std::function<void()> meanwhile;
-  lend_session_ops ops{};
+  session_ops ops{};
   const uuid_t uuid = host('a').uuid;
-  lend_borrower who{};
-  lend_session* first = nullptr;
-  lend_session* second = nullptr;
-  ops.acquire = [](lend_session*) {
+  struct borrower who{};
+  struct session* first = nullptr;
+  struct session* second = nullptr;
+  ops.acquire = [](struct session*) {
     if (meanwhile) std::exchange(meanwhile, nullptr)();
   };
   who.ops = &ops;
   who.host = &uuid;
   who.name = who.link_name = "a";
   lender.lend();
-  meanwhile = [&] { EXPECT_EQ(lend_open(lender.lent, &who, &first), 0); };
-  EXPECT_EQ(lend_open(lender.lent, &who, &second), -EAGAIN);
+  meanwhile = [&] { EXPECT_EQ(session_open(lender.device, &who, &first), 0); };
+  EXPECT_EQ(session_open(lender.device, &who, &second), -EAGAIN);
   EXPECT_EQ(lender.open.size(), 1U);
   EXPECT_EQ(lender.module.users, 0);
-  lend_end(first, LEND_END_CLOSED);
-  lend_session_put(first);
+  session_end(first, SESSION_END_CLOSED);
+  session_put(first);
 }
 
 TEST_F(Lend, WhatNobodyAnswersIsRefused) {
@@ -183,7 +183,7 @@ TEST_F(Lend, WhatNobodyAnswersIsRefused) {
 TEST_F(Lend, ALenderThatRefusesIsNotCalledAgain) {
   lender.lend();
   lender.open_says = -ENOSPC;
-  open(a, lender.lent, -ENOSPC);
+  open(a, lender.device, -ENOSPC);
   EXPECT_EQ(lender.closed, 0);
 }
 
@@ -211,32 +211,32 @@ TEST_F(Lend, SegmentsComeAndGo) {
   segment(a, id, 0, -EINVAL);
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
   EXPECT_TRUE(a.pages.empty());
-  EXPECT_TRUE(a.kept.empty());
+  EXPECT_TRUE(a.held.empty());
 }
 
-TEST_F(Lend, MemoryOfAnEndedSessionIsKeptUntilItsBorrowerHasStopped) {
+TEST_F(Lend, MemoryOfAnEndedSessionIsHeldUntilItsBorrowerHasStopped) {
   const u64 id = open(a, lender.lend());
   segment(a, id, 4096);
-  smartio_lent_end(lender.lent, &id, 1);
-  ASSERT_EQ(a.kept.size(), 1U);
-  EXPECT_EQ(a.kept.front().holder.owner, lender.lent->id);
-  EXPECT_EQ(a.kept.front().holder.key, id);
-  *static_cast<char*>(a.kept.front().pages->memory) = 1;  // as the peer, which doesn't know yet
+  smartio_export_end_sessions(lender.device, &id, 1);
+  ASSERT_EQ(a.held.size(), 1U);
+  EXPECT_EQ(a.held.front().holder.owner, lender.device->id);
+  EXPECT_EQ(a.held.front().holder.key, id);
+  *static_cast<char*>(a.held.front().pages->memory) = 1;  // as the peer, which doesn't know yet
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id + 1), 0);
-  EXPECT_EQ(a.kept.size(), 1U);
+  EXPECT_EQ(a.held.size(), 1U);
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, 0), 0);
-  EXPECT_EQ(a.kept.size(), 1U);
+  EXPECT_EQ(a.held.size(), 1U);
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
-  EXPECT_TRUE(a.kept.empty());
+  EXPECT_TRUE(a.held.empty());
 }
 
 TEST_F(Lend, WhoOpensAgainHasStopped) {
   const u64 id = open(a, lender.lend());
   segment(a, id, 4096);
-  smartio_lent_end(lender.lent, &id, 1);
-  EXPECT_EQ(a.kept.size(), 1U);
-  open(a, lender.lent);
-  EXPECT_TRUE(a.kept.empty());
+  smartio_export_end_sessions(lender.device, &id, 1);
+  EXPECT_EQ(a.held.size(), 1U);
+  open(a, lender.device);
+  EXPECT_TRUE(a.held.empty());
 }
 
 TEST_F(Lend, RegistersAreReachedAsFarAsTheLenderAllows) {
@@ -277,7 +277,7 @@ TEST_F(Lend, VectorsGoBackWithTheirSession) {
   EXPECT_EQ(data->message.data, 7U);
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
   EXPECT_FALSE(data->open);
-  EXPECT_EQ(*lender.lent->vectors_used, 0U);
+  EXPECT_EQ(*lender.device->vectors_used, 0U);
 }
 
 TEST_F(Lend, AllSessionsOfADeviceEnd) {
@@ -286,8 +286,8 @@ TEST_F(Lend, AllSessionsOfADeviceEnd) {
   ASSERT_EQ(b.join(host('b')), 0);
   ASSERT_EQ(c.join(host('c')), 0);
   lender.lend();
-  for (FakeLink* link : {&a, &b, &c}) open(*link, lender.lent);
-  EXPECT_EQ(smartio_lent_notify_all(lender.lent, "news", 4), 0);
+  for (FakeLink* link : {&a, &b, &c}) open(*link, lender.device);
+  EXPECT_EQ(smartio_export_notify_all(lender.device, "news", 4), 0);
   lender.take_back();
   EXPECT_EQ(lender.closed, 3);
   for (FakeLink* link : {&a, &b, &c}) {
@@ -302,7 +302,7 @@ TEST_F(Lend, WithoutMemoryNothingIsLeft) {
   for (int tries = 0;; tries++) {
     wire_message header{};
     header.type = WIRE_OPEN_SESSION;
-    header.object = lender.lent->id;
+    header.object = lender.device->id;
     shim::allocations = tries;
     const int ret = a.ask(header);
     shim::allocations = -1;

@@ -4,13 +4,15 @@
 
 extern "C" {
 #define private private_member
+#define export export_member
 #include "path.h"
 #include "sysfs.h"
 #undef private
+#undef export
 
 const struct attribute_group* smartio_host_class_groups[] = {nullptr};
 const struct attribute_group* smartio_host_groups[] = {nullptr};
-const struct attribute_group* smartio_lent_groups[] = {nullptr};
+const struct attribute_group* smartio_export_groups[] = {nullptr};
 const struct attribute_group* smartio_path_groups[] = {nullptr};
 
 int smartio_bus_init(const struct attribute_group** /*groups*/) { return 0; }

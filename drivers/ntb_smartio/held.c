@@ -13,17 +13,17 @@
 #include "link.h"
 
 /* A peer that never says that it stopped loses its link. */
-#define LINK_PARKED_MAX	(512ULL << 20)
+#define LINK_HELD_MAX	(512ULL << 20)
 
-enum link_parked_kind {
-	LINK_PARKED_PAGES,
-	LINK_PARKED_ADDRESSES,
-	LINK_PARKED_WINDOW,
+enum link_held_kind {
+	LINK_HELD_PAGES,
+	LINK_HELD_ADDRESSES,
+	LINK_HELD_WINDOW,
 };
 
-struct link_parked {
+struct link_held {
 	struct list_head entry;
-	enum link_parked_kind kind;
+	enum link_held_kind kind;
 	struct smartio_holder holder;
 	u64 addr;
 	u64 size;
@@ -31,71 +31,70 @@ struct link_parked {
 	bool unmapped;
 };
 
-static void link_parked_drop(struct ntb_link *link,
-			     struct link_parked *parked)
+static void link_held_drop(struct ntb_link *link, struct link_held *held)
 {
-	switch (parked->kind) {
-	case LINK_PARKED_PAGES:
-		link_pages_free(link, parked->size, parked->page, parked->addr);
+	switch (held->kind) {
+	case LINK_HELD_PAGES:
+		link_pages_free(link, held->size, held->page, held->addr);
 		break;
-	case LINK_PARKED_ADDRESSES:
-		if (parked->unmapped)
+	case LINK_HELD_ADDRESSES:
+		if (held->unmapped)
 			break;
-		dma_unmap_resource(link->base.dma, parked->addr, parked->size,
+		dma_unmap_resource(link->base.dma, held->addr, held->size,
 				   DMA_BIDIRECTIONAL, 0);
 		link_unmapped(link);
 		break;
-	case LINK_PARKED_WINDOW:
-		link_window_release(link, parked->addr, parked->size);
+	case LINK_HELD_WINDOW:
+		link_window_release(link, held->addr, held->size);
 		break;
 	}
-	kfree(parked);
+	kfree(held);
 }
 
-static u64 link_parked_memory(const struct link_parked *parked)
+static u64 link_held_memory(const struct link_held *held)
 {
-	return parked->kind == LINK_PARKED_PAGES ? parked->size : 0;
+	return held->kind == LINK_HELD_PAGES ? held->size : 0;
 }
 
 /* Takes over what @with describes. */
-static void link_park(struct ntb_link *link,
+static void link_hold(struct ntb_link *link,
 		      const struct smartio_holder *holder,
-		      const struct link_parked *with)
+		      const struct link_held *with)
 {
-	/* Small, and nobody could be told that it failed. */
-	struct link_parked *parked = kmemdup(with, sizeof(*with),
-					     GFP_NOIO | __GFP_NOFAIL);
+	/* Small, and a failure could not be reported to anybody. */
+	struct link_held *held = kmemdup(with, sizeof(*with),
+					 GFP_NOIO | __GFP_NOFAIL);
 	bool too_much = false;
 
-	parked->holder = *holder;
-	mutex_lock(&link->parked_lock);
+	held->holder = *holder;
+	mutex_lock(&link->held_lock);
 	/* Whoever shuts the windows comes here for all of it afterwards. */
 	if (READ_ONCE(link->open)) {
-		list_add_tail(&parked->entry, &link->parked);
-		parked = NULL;
-		link->parked_bytes += link_parked_memory(with);
-		too_much = link->parked_bytes > LINK_PARKED_MAX;
+		list_add_tail(&held->entry, &link->held);
+		held = NULL;
+		link->held_bytes += link_held_memory(with);
+		too_much = link->held_bytes > LINK_HELD_MAX;
 	}
-	mutex_unlock(&link->parked_lock);
+	mutex_unlock(&link->held_lock);
 	if (too_much)
 		link_restart(link, "the other side doesn't say that it has stopped");
-	if (parked)
-		link_parked_drop(link, parked);
+	if (held)
+		link_held_drop(link, held);
 }
 
 /* Pages of link_pages_alloc() are given back. */
 void link_release_pages(struct ntb_link *link, size_t size, struct page *page,
 			dma_addr_t dma, const struct smartio_holder *holder)
 {
-	struct link_parked parked = {
-		.kind = LINK_PARKED_PAGES,
+	struct link_held held = {
+		.kind = LINK_HELD_PAGES,
 		.addr = dma,
 		.size = size,
 		.page = page,
 	};
 
 	if (holder)
-		link_park(link, holder, &parked);
+		link_hold(link, holder, &held);
 	else
 		link_pages_free(link, size, page, dma);
 }
@@ -162,25 +161,25 @@ void link_conceal(struct ntb_link *link,
 		  const struct smartio_holder *holder)
 {
 	u64 base = registers->bus, size = registers->length;
-	struct link_parked parked = {
-		.kind = LINK_PARKED_WINDOW,
+	struct link_held held = {
+		.kind = LINK_HELD_WINDOW,
 		.addr = base,
 		.size = size,
 	};
 
 	if (!link->iommu && holder) {
 		link_window_cut(link, base, size);
-		link_park(link, holder, &parked);
+		link_hold(link, holder, &held);
 	} else if (!link->iommu) {
 		link_window_done(link, base, size);
 	} else if (holder) {
-		parked.kind = LINK_PARKED_ADDRESSES;
-		parked.addr = peer_addr;
-		parked.size = registers->size;
+		held.kind = LINK_HELD_ADDRESSES;
+		held.addr = peer_addr;
+		held.size = registers->size;
 		/* Without page tables for it they are never used again. */
-		parked.unmapped = !link_lead_away(link, peer_addr,
-						  registers->size);
-		link_park(link, holder, &parked);
+		held.unmapped = !link_lead_away(link, peer_addr,
+						registers->size);
+		link_hold(link, holder, &held);
 	} else {
 		dma_unmap_resource(link->base.dma, peer_addr, registers->size,
 				   DMA_BIDIRECTIONAL, 0);
@@ -189,20 +188,20 @@ void link_conceal(struct ntb_link *link,
 }
 
 /* The other side writes to nothing of holders any more. */
-void link_parked_stopped(struct ntb_link *link,
+void link_holder_stopped(struct ntb_link *link,
 			 const struct smartio_holder *holder)
 {
-	struct link_parked *parked, *next;
+	struct link_held *held, *next;
 	LIST_HEAD(over);
 
-	mutex_lock(&link->parked_lock);
-	list_for_each_entry_safe(parked, next, &link->parked, entry)
-		if ((!holder->key || parked->holder.key == holder->key) &&
-		    (!holder->owner || parked->holder.owner == holder->owner)) {
-			list_move_tail(&parked->entry, &over);
-			link->parked_bytes -= link_parked_memory(parked);
+	mutex_lock(&link->held_lock);
+	list_for_each_entry_safe(held, next, &link->held, entry)
+		if ((!holder->key || held->holder.key == holder->key) &&
+		    (!holder->owner || held->holder.owner == holder->owner)) {
+			list_move_tail(&held->entry, &over);
+			link->held_bytes -= link_held_memory(held);
 		}
-	mutex_unlock(&link->parked_lock);
-	list_for_each_entry_safe(parked, next, &over, entry)
-		link_parked_drop(link, parked);
+	mutex_unlock(&link->held_lock);
+	list_for_each_entry_safe(held, next, &over, entry)
+		link_held_drop(link, held);
 }
