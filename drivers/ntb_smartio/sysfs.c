@@ -28,60 +28,37 @@ static ssize_t state_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(state);
 
-static ssize_t peer_show(struct device *dev, struct device_attribute *attr,
-			 char *buf)
-{
-	struct ntb_link *link = dev_get_drvdata(dev);
-	ssize_t len = 0;
+#define LINK_UINT_ATTR(_name, _value)					\
+static ssize_t _name##_show(struct device *dev,				\
+			    struct device_attribute *attr, char *buf)	\
+{									\
+	struct ntb_link *link = dev_get_drvdata(dev);			\
+									\
+	return sysfs_emit(buf, "%u\n", _value);				\
+}									\
+static DEVICE_ATTR_RO(_name)
 
-	spin_lock(&link->base.lock);
-	if (link->base.known)
-		len = sysfs_emit(buf, "%pUb\n", &link->base.peer.uuid);
-	spin_unlock(&link->base.lock);
-	return len;
-}
-static DEVICE_ATTR_RO(peer);
+LINK_UINT_ATTR(generation, READ_ONCE(link->base.generation));
+LINK_UINT_ATTR(losses, READ_ONCE(link->losses));
+LINK_UINT_ATTR(heartbeat_age_ms, READ_ONCE(link->silent_ms));
 
-static ssize_t peer_name_show(struct device *dev, struct device_attribute *attr,
-			      char *buf)
-{
-	struct ntb_link *link = dev_get_drvdata(dev);
-	ssize_t len = 0;
+#define LINK_PEER_ATTR(_name, _format, _value)				\
+static ssize_t _name##_show(struct device *dev,				\
+			    struct device_attribute *attr, char *buf)	\
+{									\
+	struct ntb_link *link = dev_get_drvdata(dev);			\
+	ssize_t len = 0;						\
+									\
+	spin_lock(&link->base.lock);					\
+	if (link->base.known)						\
+		len = sysfs_emit(buf, _format "\n", _value);		\
+	spin_unlock(&link->base.lock);					\
+	return len;							\
+}									\
+static DEVICE_ATTR_RO(_name)
 
-	spin_lock(&link->base.lock);
-	if (link->base.known)
-		len = sysfs_emit(buf, "%s\n", link->base.peer.name);
-	spin_unlock(&link->base.lock);
-	return len;
-}
-static DEVICE_ATTR_RO(peer_name);
-
-static ssize_t generation_show(struct device *dev,
-			       struct device_attribute *attr, char *buf)
-{
-	struct ntb_link *link = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%u\n", READ_ONCE(link->base.generation));
-}
-static DEVICE_ATTR_RO(generation);
-
-static ssize_t losses_show(struct device *dev, struct device_attribute *attr,
-			   char *buf)
-{
-	struct ntb_link *link = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%u\n", READ_ONCE(link->losses));
-}
-static DEVICE_ATTR_RO(losses);
-
-static ssize_t heartbeat_age_ms_show(struct device *dev,
-				     struct device_attribute *attr, char *buf)
-{
-	struct ntb_link *link = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%u\n", READ_ONCE(link->silent_ms));
-}
-static DEVICE_ATTR_RO(heartbeat_age_ms);
+LINK_PEER_ATTR(peer, "%pUb", &link->base.peer.uuid);
+LINK_PEER_ATTR(peer_name, "%s", link->base.peer.name);
 
 static ssize_t reason_show(struct device *dev, struct device_attribute *attr,
 			   char *buf)

@@ -29,17 +29,14 @@ void export_put(struct smartio_export *export)
 	kref_put(&export->ref, export_release);
 }
 
-/*
- * An export by its number. Returns it, with a reference for export_put(), or
- * NULL.
- */
-struct smartio_export *export_find(u32 id)
+/* The first of these numbers, with a reference for export_put(), or NULL. */
+static struct smartio_export *export_between(u64 first, u64 last)
 {
 	struct smartio_export *export, *found = NULL;
 
 	mutex_lock(&smartio_exports_lock);
 	list_for_each_entry(export, &smartio_exports, entry) {
-		if (export->id != id)
+		if (export->id < first || export->id > last)
 			continue;
 		export_get(export);
 		found = export;
@@ -49,25 +46,30 @@ struct smartio_export *export_find(u32 id)
 	return found;
 }
 
+/* An export by its number. */
+struct smartio_export *export_find(u32 id)
+{
+	return export_between(id, id);
+}
+
 /*
  * The next export, to visit all of them. Numbers only grow, and the list is in
- * their order: each is visited once, and no lock is held in between. Returns
- * it, with a reference for export_put(), or NULL.
+ * their order: each is visited once, and no lock is held in between.
  */
 struct smartio_export *export_after(u32 id)
 {
-	struct smartio_export *export, *found = NULL;
+	return export_between((u64)id + 1, U32_MAX);
+}
 
-	mutex_lock(&smartio_exports_lock);
-	list_for_each_entry(export, &smartio_exports, entry) {
-		if (export->id <= id)
-			continue;
-		export_get(export);
-		found = export;
-		break;
-	}
-	mutex_unlock(&smartio_exports_lock);
-	return found;
+/* Whether sessions may begin. */
+bool export_offered(struct smartio_export *export)
+{
+	bool offered;
+
+	mutex_lock(&export->lock);
+	offered = !export->suspended && !export->gone;
+	mutex_unlock(&export->lock);
+	return offered;
 }
 
 /* It can be found from now on. */

@@ -212,6 +212,7 @@ void export_add(struct smartio_export *export);
 void export_del(struct smartio_export *export);
 struct smartio_export *export_find(u32 id);
 struct smartio_export *export_after(u32 id);
+bool export_offered(struct smartio_export *export);
 void export_get(struct smartio_export *export);
 void export_put(struct smartio_export *export);
 int export_vector_take(struct smartio_export *export);
@@ -237,12 +238,15 @@ struct borrower {
 	bool local;
 };
 
+typedef bool (*session_match)(struct session *session, void *arg);
+
 int session_open(struct smartio_export *export, const struct borrower *borrower,
 		 struct session **session);
 void session_end(struct session *session, enum session_end why);
-void session_end_all(struct smartio_export *export, enum session_end why);
-void session_end_matching(bool (*match)(struct session *session, void *arg),
-			  void *arg, enum session_end why);
+void sessions_end(struct smartio_export *export, session_match match, void *arg,
+		  enum session_end why);
+void sessions_end_everywhere(session_match match, void *arg,
+			     enum session_end why);
 struct session *session_find(u64 id);
 void session_get(struct session *session);
 void session_put(struct session *session);
@@ -298,8 +302,7 @@ void session_resources_free(struct session *session);
  * struct export_listener - how hosts hear of exports
  * @entry: of lend.c
  * @added: a device is lent. Returns 0 or a negative error.
- * @suspended: no sessions for now
- * @resumed: they may begin again
+ * @offered: sessions may begin again, or not for now
  * @removing: it is taken back; its sessions are over
  * @removed: nobody finds it any more
  *
@@ -308,8 +311,7 @@ void session_resources_free(struct session *session);
 struct export_listener {
 	struct list_head entry;
 	int (*added)(struct smartio_export *export);
-	void (*suspended)(struct smartio_export *export);
-	void (*resumed)(struct smartio_export *export);
+	void (*offered)(struct smartio_export *export, bool offered);
 	void (*removing)(struct smartio_export *export);
 	void (*removed)(struct smartio_export *export);
 };

@@ -41,7 +41,7 @@ static void export_withdraw(struct smartio_export *export)
 	mutex_lock(&export->lock);
 	export->gone = true;
 	mutex_unlock(&export->lock);
-	session_end_all(export, SESSION_END_LENDER);
+	sessions_end(export, NULL, NULL, SESSION_END_LENDER);
 	list_for_each_entry(listener, &export_listeners, entry)
 		if (listener->removing)
 			listener->removing(export);
@@ -152,6 +152,21 @@ void *smartio_export_context(struct smartio_export *export)
 }
 EXPORT_SYMBOL_GPL(smartio_export_context);
 
+/* Whether sessions may begin; if not, those that there are end. */
+static void export_offer(struct smartio_export *export, bool offered)
+{
+	struct export_listener *listener;
+
+	mutex_lock(&export->lock);
+	export->suspended = !offered;
+	mutex_unlock(&export->lock);
+	if (!offered)
+		sessions_end(export, NULL, NULL, SESSION_END_LENDER);
+	list_for_each_entry(listener, &export_listeners, entry)
+		if (listener->offered)
+			listener->offered(export, offered);
+}
+
 /**
  * smartio_export_suspend() - end all sessions, begin no more for now
  * @export: the device
@@ -164,15 +179,7 @@ EXPORT_SYMBOL_GPL(smartio_export_context);
  */
 void smartio_export_suspend(struct smartio_export *export)
 {
-	struct export_listener *listener;
-
-	mutex_lock(&export->lock);
-	export->suspended = true;
-	mutex_unlock(&export->lock);
-	session_end_all(export, SESSION_END_LENDER);
-	list_for_each_entry(listener, &export_listeners, entry)
-		if (listener->suspended)
-			listener->suspended(export);
+	export_offer(export, false);
 }
 EXPORT_SYMBOL_GPL(smartio_export_suspend);
 
@@ -186,14 +193,7 @@ EXPORT_SYMBOL_GPL(smartio_export_suspend);
  */
 void smartio_export_resume(struct smartio_export *export)
 {
-	struct export_listener *listener;
-
-	mutex_lock(&export->lock);
-	export->suspended = false;
-	mutex_unlock(&export->lock);
-	list_for_each_entry(listener, &export_listeners, entry)
-		if (listener->resumed)
-			listener->resumed(export);
+	export_offer(export, true);
 }
 EXPORT_SYMBOL_GPL(smartio_export_resume);
 
@@ -256,9 +256,9 @@ static int export_fence_event(struct notifier_block *notifier,
 
 	switch (event) {
 	case SMARTIO_HOST_FENCED:
-		session_end_matching(session_of_host, uuid,
-				     uuid_equal(uuid, &smartio_self.uuid) ?
-				     SESSION_END_LENDER : SESSION_END_LINK);
+		sessions_end_everywhere(session_of_host, uuid,
+					uuid_equal(uuid, &smartio_self.uuid) ?
+					SESSION_END_LENDER : SESSION_END_LINK);
 		return NOTIFY_OK;
 	case SMARTIO_HOST_REJOINS:
 		export = export_after(0);

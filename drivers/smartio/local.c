@@ -39,13 +39,8 @@ static int local_session_notify(struct session *session,
 
 static void local_session_ended(struct session *session)
 {
-	struct smartio_export *export = session->s.export;
-	bool offered;
-
-	mutex_lock(&export->lock);
-	offered = !export->suspended && !export->gone;
-	mutex_unlock(&export->lock);
-	smartio_path_lost(session->peer, session->s.id, offered);
+	smartio_path_lost(session->peer, session->s.id,
+			  export_offered(session->s.export));
 }
 
 /* A local address is what the DMA API gave for the device itself. */
@@ -441,10 +436,12 @@ static void local_removing(struct smartio_export *export)
 }
 
 /* The driver of this host may try again; the device may be going meanwhile. */
-static void local_offer(struct smartio_export *export)
+static void local_offered(struct smartio_export *export, bool offered)
 {
 	struct smartio_path *path;
 
+	if (!offered)
+		return;
 	mutex_lock(&export->lock);
 	path = export->local;
 	if (path)
@@ -468,7 +465,7 @@ static int local_fence_event(struct notifier_block *notifier,
 		return NOTIFY_DONE;
 	while ((export = export_after(last))) {
 		last = export->id;
-		local_offer(export);
+		local_offered(export, true);
 		export_put(export);
 	}
 	return NOTIFY_OK;
@@ -480,7 +477,7 @@ static struct notifier_block local_fence_notifier = {
 
 static struct export_listener local_listener = {
 	.added = local_added,
-	.resumed = local_offer,
+	.offered = local_offered,
 	.removing = local_removing,
 };
 

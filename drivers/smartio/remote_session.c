@@ -50,13 +50,8 @@ static int remote_session_notify(struct session *session,
 
 static void remote_session_ended(struct session *session)
 {
-	struct smartio_export *export = session->s.export;
-	bool offered;
-
-	mutex_lock(&export->lock);
-	offered = !export->suspended && !export->gone;
-	mutex_unlock(&export->lock);
-	remote_session_send(session, WIRE_ENDED, offered, NULL, 0);
+	remote_session_send(session, WIRE_ENDED,
+			    export_offered(session->s.export), NULL, 0);
 }
 
 /* Where the device finds an address of the borrower. */
@@ -230,7 +225,7 @@ static bool remote_session_of(struct session *session, void *link)
 /* The link is down. All sessions over it are over when this returns. */
 void remote_sessions_end(struct smartio_link *link)
 {
-	session_end_matching(remote_session_of, link, SESSION_END_LINK);
+	sessions_end_everywhere(remote_session_of, link, SESSION_END_LINK);
 }
 
 /* ---- what the other side asks for ---- */
@@ -518,8 +513,7 @@ static void remote_announce_one(struct smartio_link *link, void *arg)
 	remote_announce(link, a->export, a->offered);
 }
 
-static void remote_announce_everywhere(struct smartio_export *export,
-				       bool offered)
+static void remote_offered(struct smartio_export *export, bool offered)
 {
 	struct remote_announcement a = { .export = export, .offered = offered };
 
@@ -528,18 +522,8 @@ static void remote_announce_everywhere(struct smartio_export *export,
 
 static int remote_added(struct smartio_export *export)
 {
-	remote_announce_everywhere(export, true);
+	remote_offered(export, true);
 	return 0;
-}
-
-static void remote_suspended(struct smartio_export *export)
-{
-	remote_announce_everywhere(export, false);
-}
-
-static void remote_resumed(struct smartio_export *export)
-{
-	remote_announce_everywhere(export, true);
 }
 
 static void remote_removed_one(struct smartio_link *link, void *arg)
@@ -557,8 +541,7 @@ static void remote_removed(struct smartio_export *export)
 
 static struct export_listener remote_listener = {
 	.added = remote_added,
-	.suspended = remote_suspended,
-	.resumed = remote_resumed,
+	.offered = remote_offered,
 	.removed = remote_removed,
 };
 

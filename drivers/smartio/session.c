@@ -174,12 +174,6 @@ void session_end(struct session *session, enum session_end why)
 			 session->s.id, session->s.host_name);
 }
 
-struct session_match {
-	bool (*match)(struct session *session, void *arg);
-	void *arg;
-	enum session_end why;
-};
-
 struct session_ending {
 	struct work_struct work;
 	struct session *session;
@@ -195,10 +189,11 @@ static void session_ending_work(struct work_struct *work)
 }
 
 /*
- * Those that match, all at once, so that the slowest one, not the sum, counts.
+ * End the sessions of an export that match, or all, at once, so that the
+ * slowest one, not the sum, counts. They are over when this returns.
  */
-static void sessions_end(struct smartio_export *export,
-			 const struct session_match *m)
+void sessions_end(struct smartio_export *export, session_match match, void *arg,
+		  enum session_end why)
 {
 	struct session_ending *endings;
 	struct session *session;
@@ -206,15 +201,15 @@ static void sessions_end(struct smartio_export *export,
 
 	mutex_lock(&export->lock);
 	list_for_each_entry(session, &export->sessions, entry)
-		if (!m->match || m->match(session, m->arg))
+		if (!match || match(session, arg))
 			count++;
 	endings = kvcalloc(count, sizeof(*endings), GFP_NOIO | __GFP_NOFAIL);
 	list_for_each_entry(session, &export->sessions, entry) {
-		if (m->match && !m->match(session, m->arg))
+		if (match && !match(session, arg))
 			continue;
 		session_get(session);
 		endings[i].session = session;
-		endings[i].why = m->why;
+		endings[i].why = why;
 		INIT_WORK(&endings[i].work, session_ending_work);
 		i++;
 	}
@@ -225,31 +220,22 @@ static void sessions_end(struct smartio_export *export,
 		if (i)
 			flush_work(&endings[i].work);
 		else
-			session_end(endings[i].session, m->why);
+			session_end(endings[i].session, why);
 		session_put(endings[i].session);
 	}
 	kvfree(endings);
 }
 
-/* End all sessions of a device. All are over when it returns. */
-void session_end_all(struct smartio_export *export, enum session_end why)
+/* The same for all exports. */
+void sessions_end_everywhere(session_match match, void *arg,
+			     enum session_end why)
 {
-	struct session_match m = { .why = why };
-
-	sessions_end(export, &m);
-}
-
-/* End sessions of all devices. They are over when it returns. */
-void session_end_matching(bool (*match)(struct session *session, void *arg),
-			  void *arg, enum session_end why)
-{
-	struct session_match m = { .match = match, .arg = arg, .why = why };
 	struct smartio_export *export;
 	u32 last = 0;
 
 	while ((export = export_after(last))) {
 		last = export->id;
-		sessions_end(export, &m);
+		sessions_end(export, match, arg, why);
 		export_put(export);
 	}
 }
@@ -285,11 +271,8 @@ void smartio_export_end_sessions(struct smartio_export *export, const u64 *ids,
 				 unsigned int count)
 {
 	struct session_ids all = { .ids = ids, .count = count };
-	struct session_match m = {
-		.match = session_one_of, .arg = &all, .why = SESSION_END_LENDER,
-	};
 
-	sessions_end(export, &m);
+	sessions_end(export, session_one_of, &all, SESSION_END_LENDER);
 }
 EXPORT_SYMBOL_GPL(smartio_export_end_sessions);
 
@@ -308,15 +291,12 @@ static bool session_same_borrower(struct session *session, void *arg)
 int session_open(struct smartio_export *export, const struct borrower *borrower,
 		 struct session **session)
 {
-	struct session_match m = {
-		.match = session_same_borrower, .arg = (void *)borrower,
-		.why = SESSION_END_CLOSED,
-	};
 	struct session *new, *other;
 	bool open;
 	int ret;
 
-	sessions_end(export, &m);
+	sessions_end(export, session_same_borrower, (void *)borrower,
+		     SESSION_END_CLOSED);
 
 	new = kzalloc(sizeof(*new), GFP_KERNEL);
 	if (!new)

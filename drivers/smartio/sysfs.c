@@ -11,6 +11,16 @@
 #include "path.h"
 #include "sysfs.h"
 
+#define SMARTIO_GROUPS(_name)						\
+static const struct attribute_group _name##_group = {			\
+	.attrs = _name##_attrs,						\
+};									\
+									\
+const struct attribute_group *_name##_groups[] = {			\
+	&_name##_group,							\
+	NULL,								\
+}
+
 /* ---- /sys/class/smartio_host ---- */
 
 static ssize_t name_show(struct device *dev, struct device_attribute *attr,
@@ -104,14 +114,7 @@ static struct attribute *smartio_host_attrs[] = {
 	NULL,
 };
 
-static const struct attribute_group smartio_host_group = {
-	.attrs = smartio_host_attrs,
-};
-
-const struct attribute_group *smartio_host_groups[] = {
-	&smartio_host_group,
-	NULL,
-};
+SMARTIO_GROUPS(smartio_host);
 
 static ssize_t fence_store(const struct class *class,
 			   const struct class_attribute *attr, const char *buf,
@@ -153,51 +156,27 @@ static struct attribute *smartio_host_class_attrs[] = {
 	NULL,
 };
 
-static const struct attribute_group smartio_host_class_group = {
-	.attrs = smartio_host_class_attrs,
-};
-
-const struct attribute_group *smartio_host_class_groups[] = {
-	&smartio_host_class_group,
-	NULL,
-};
+SMARTIO_GROUPS(smartio_host_class);
 
 /* ---- /sys/bus/smartio/devices/PATH ---- */
 
-static ssize_t service_show(struct device *dev, struct device_attribute *attr,
-			    char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->service);
-}
-static DEVICE_ATTR_RO(service);
+#define PATH_ATTR(_name, _format, _value)				\
+static ssize_t _name##_show(struct device *dev,				\
+			    struct device_attribute *attr, char *buf)	\
+{									\
+	struct smartio_device *sdev = to_smartio_device(dev);		\
+									\
+	return sysfs_emit(buf, _format "\n", _value);			\
+}									\
+static DEVICE_ATTR_RO(_name)
 
-static ssize_t host_show(struct device *dev, struct device_attribute *attr,
-			 char *buf)
-{
-	return sysfs_emit(buf, "%pUb\n", &to_smartio_device(dev)->host);
-}
-static DEVICE_ATTR_RO(host);
-
-static ssize_t host_name_show(struct device *dev, struct device_attribute *attr,
-			      char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->host_name);
-}
-static DEVICE_ATTR_RO(host_name);
-
-static ssize_t pci_show(struct device *dev, struct device_attribute *attr,
-			char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->pci_name);
-}
-static DEVICE_ATTR_RO(pci);
-
-static ssize_t link_show(struct device *dev, struct device_attribute *attr,
-			 char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_smartio_device(dev)->link_name);
-}
-static DEVICE_ATTR_RO(link);
+PATH_ATTR(service, "%s", sdev->service);
+PATH_ATTR(host, "%pUb", &sdev->host);
+PATH_ATTR(host_name, "%s", sdev->host_name);
+PATH_ATTR(pci, "%s", sdev->pci_name);
+PATH_ATTR(link, "%s", sdev->link_name);
+PATH_ATTR(session, "%#llx", smartio_path_session(to_path(sdev)));
+PATH_ATTR(modalias, "smartio:%s", sdev->service);
 
 static ssize_t state_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
@@ -215,22 +194,6 @@ static ssize_t state_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(state);
 
-static ssize_t session_show(struct device *dev, struct device_attribute *attr,
-			    char *buf)
-{
-	struct smartio_path *path = to_path(to_smartio_device(dev));
-
-	return sysfs_emit(buf, "%#llx\n", smartio_path_session(path));
-}
-static DEVICE_ATTR_RO(session);
-
-static ssize_t modalias_show(struct device *dev, struct device_attribute *attr,
-			     char *buf)
-{
-	return sysfs_emit(buf, "smartio:%s\n", to_smartio_device(dev)->service);
-}
-static DEVICE_ATTR_RO(modalias);
-
 static struct attribute *smartio_path_attrs[] = {
 	&dev_attr_service.attr,
 	&dev_attr_host.attr,
@@ -243,14 +206,7 @@ static struct attribute *smartio_path_attrs[] = {
 	NULL,
 };
 
-static const struct attribute_group smartio_path_group = {
-	.attrs = smartio_path_attrs,
-};
-
-const struct attribute_group *smartio_path_groups[] = {
-	&smartio_path_group,
-	NULL,
-};
+SMARTIO_GROUPS(smartio_path);
 
 /* ---- /sys/class/smartio_export/PCI ---- */
 
@@ -304,11 +260,4 @@ static struct attribute *smartio_export_attrs[] = {
 	NULL,
 };
 
-static const struct attribute_group smartio_export_group = {
-	.attrs = smartio_export_attrs,
-};
-
-const struct attribute_group *smartio_export_groups[] = {
-	&smartio_export_group,
-	NULL,
-};
+SMARTIO_GROUPS(smartio_export);

@@ -446,32 +446,19 @@ static int mgr_pm_suspend(struct device *dev)
 
 static DEFINE_SIMPLE_DEV_PM_OPS(mgr_pm_ops, mgr_pm_suspend, NULL);
 
-static ssize_t incarnation_show(struct device *dev,
-				struct device_attribute *attr, char *buf)
-{
-	struct mgr *m = dev_get_drvdata(dev);
+#define MGR_ATTR(_name, _format, _value)				\
+static ssize_t _name##_show(struct device *dev,				\
+			    struct device_attribute *attr, char *buf)	\
+{									\
+	struct mgr *m = dev_get_drvdata(dev);				\
+									\
+	return sysfs_emit(buf, _format "\n", _value);			\
+}									\
+static DEVICE_ATTR_RO(_name)
 
-	return sysfs_emit(buf, "%#llx\n", mgr_incarnation(m));
-}
-static DEVICE_ATTR_RO(incarnation);
-
-static ssize_t queue_pairs_total_show(struct device *dev,
-				      struct device_attribute *attr, char *buf)
-{
-	struct mgr *m = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%u\n", READ_ONCE(m->nr_pairs));
-}
-static DEVICE_ATTR_RO(queue_pairs_total);
-
-static ssize_t queue_pairs_free_show(struct device *dev,
-				     struct device_attribute *attr, char *buf)
-{
-	struct mgr *m = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%u\n", mgr_pairs_free(m));
-}
-static DEVICE_ATTR_RO(queue_pairs_free);
+MGR_ATTR(incarnation, "%#llx", mgr_incarnation(m));
+MGR_ATTR(queue_pairs_total, "%u", READ_ONCE(m->nr_pairs));
+MGR_ATTR(queue_pairs_free, "%u", mgr_pairs_free(m));
 
 static struct attribute *mgr_attrs[] = {
 	&dev_attr_incarnation.attr,
