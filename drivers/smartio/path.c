@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Paths to lent devices, the bus "smartio" that they are on, and what
+ * Paths to exports, the bus "smartio" that they are on, and what
  * include/linux/smartio.h offers to the drivers that use them. Events and
  * notifications reach a driver one at a time, in the order they arose, from an
  * ordered workqueue of the path.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The consumer: paths to lent devices, on the bus "smartio".
+ * The consumer: paths to exports, on the bus "smartio".
  *
  * How a path reaches the lender is in struct smartio_path_ops: directly
  * (local.c) or over a link (remote_path.c).

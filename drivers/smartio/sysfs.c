@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What people and tools see of hosts, lent devices and paths. smartioctl reads
+ * What people and tools see of hosts, exports and paths. smartioctl reads
  * these: names and formats stay as they are.
  */
 #include <linux/sysfs.h>

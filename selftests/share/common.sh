@@ -50,7 +50,7 @@ link_options=(heartbeat_timeout_ms=3000)
 # What a host needs before it can lend or borrow: the NTBs' drivers and ntb_smartio, nothing else that wants them.
 load_links() {
 	sh_on "$1" '! { [ -d /sys/module/nvmet_tcp ] || [ -d /sys/module/nvme_tcp ]; } || nvmeof_tcp leave	# of a test that failed
-		[ ! -d /sys/module/snvme_probe ] || modprobe -r smartio_nvme snvme_probe	# it may have the way
+		[ ! -d /sys/module/snvme_probe ] || modprobe -r smartio_nvme snvme_probe	# it may have the path
 		for m in p2p_drive p2p_memory smartio_echo smartio_hostile ntb_netdev ntb_transport ntb_pingpong ntb_perf nvme; do
 			! [ -d /sys/module/$m ] || modprobe -r $m
 		done

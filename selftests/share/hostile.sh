@@ -26,7 +26,7 @@ hostile_begin() {
 	start_load "$victim"
 }
 
-# hostile_run MODULE WORDS…: in debugfs of this module, on the one NTB or way there is; the result is in $result.
+# hostile_run MODULE WORDS…: in debugfs of this module, on the one NTB or path there is; the result is in $result.
 hostile_run() {
 	local folder=/sys/kernel/debug/$1 ok=1; shift
 	sh_on "$hostile" 'mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What the tests of smartio and ntb_smartio share: smartio_echo on the lender's drive, and the borrower's way to it.
+# What the tests of smartio and ntb_smartio share: smartio_echo on the lender's drive, and the borrower's path to it.
 # shellcheck source=selftests/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
@@ -45,7 +45,7 @@ start_echo() {
 	load borrower
 	up lender
 	up borrower
-	until_true 10 "the borrower sees the device" way_is ready
+	until_true 10 "the borrower sees the device" path_is ready
 }
 
 # up HOST: waits until its link is up
@@ -53,14 +53,14 @@ up() { until_true 15 "link of $1 up" sh_on "$1" 'grep -qx up /sys/class/smartio_
 not_up() { until_true 5 "link of $1 down" sh_on "$1" '! grep -qx up /sys/class/smartio_link/ntb0/state'; }
 link() { on "$1" cat "/sys/class/smartio_link/ntb0/$2"; }
 
-# way_is STATE: of the borrower's way over the link
-way_is() { sh_on borrower 'grep -qx "$1" /sys/bus/smartio/devices/*-ntb0/state' "$1"; }
+# path_is STATE: of the borrower's path over the link
+path_is() { sh_on borrower 'grep -qx "$1" /sys/bus/smartio/devices/*-ntb0/state' "$1"; }
 
 # echo_run HOST LINK WORDS…: one command of smartio_echo
 echo_run() {
-	local host=$1 way=$2
+	local host=$1 path=$2
 	shift 2
-	sh_on "$host" 'way=$1; shift; echo "$*" > "$(echo /sys/kernel/debug/smartio_echo/*-"$way")"/run' "$way" "$@"
+	sh_on "$host" 'path=$1; shift; echo "$*" > "$(echo /sys/kernel/debug/smartio_echo/*-"$path")"/run' "$path" "$@"
 }
 run() { echo_run borrower ntb0 "$@"; }
 # the counters of the lender's half: field NAME

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
-# For tests of the client, smartio_nvme, on the lender's own way to its drive: no link is needed. client_up sets ctrl
+# For tests of the client, smartio_nvme, on the lender's own path to its drive: no link is needed. client_up sets ctrl
 # (nvmeN) and dev (/dev/nvmeNn1).
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 

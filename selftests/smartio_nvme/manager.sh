@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# For tests of the manager on the lender, with snvme_probe, or the client, on the local way.
+# For tests of the manager on the lender, with snvme_probe, or the client, on the local path.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 pci=$(sh_on lender 'basename "$(dirname "$(grep -l 0x010802 /sys/bus/pci/devices/*/class)")"' || true)
@@ -27,7 +27,7 @@ manager_live() { sh_on lender '[ "$(cat /sys/bus/pci/devices/$1/nvme/nvme*/state
 manager() { sh_on lender 'cat /sys/bus/pci/devices/$1/$2' "$pci" "$1"; }
 manager_dev() { sh_on lender 'basename /sys/bus/pci/devices/$1/nvme/nvme*' "$pci"; }
 
-# snvme_probe on the local way: what it is to do; fails as it does. probe_result: what it saw.
+# snvme_probe on the local path: what it is to do; fails as it does. probe_result: what it saw.
 probe() { sh_on lender 'echo "$1" > /sys/kernel/debug/snvme_probe/*-local/run' "$*"; }
 probe_result() { sh_on lender 'cat /sys/kernel/debug/snvme_probe/*-local/result'; }
 all_free() { [ "$(manager queue_pairs_free)" = "$(manager queue_pairs_total)" ]; }

@@ -24,9 +24,9 @@ override() { on lender cat "/sys/bus/pci/devices/$drive_pci/driver_override"; }
 
 # expect_status WHAT STATUS REGEX ARGUMENTS…: smartioctl on the lender ends so, and says that.
 expect_status() {
-	local what=$1 wanted=$2 regex=$3 said status=0; shift 3
+	local what=$1 expected=$2 regex=$3 said status=0; shift 3
 	said=$(on lender smartioctl "$@" 2>&1) || status=$?
-	[ "$status" = "$wanted" ] || fail "$what: expected status $wanted, saw $status: $said"
+	[ "$status" = "$expected" ] || fail "$what: expected status $expected, saw $status: $said"
 	expect_match "$what: message" "$regex" "$said"
 	say "$what: $said"
 }

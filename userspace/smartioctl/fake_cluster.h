@@ -35,17 +35,17 @@ inline void put_lender(const Scratch& root) {
   root.put("bus/pci/devices/0000:01:00.0/incarnation", "1\n");
   root.put("bus/pci/devices/0000:01:00.0/nvme/nvme0/serial", "S1\n");
   root.put("bus/pci/devices/0000:01:00.0/nvme/nvme0/model", "Emulated drive\n");
-  const std::string way = "bus/smartio/devices/aaaa-0000:01:00.0-local";
-  root.put(way + "/service", "nvme\n");
-  root.put(way + "/host", "aaaa\n");
-  root.put(way + "/host_name", "lender\n");
-  root.put(way + "/pci", "0000:01:00.0\n");
-  root.put(way + "/link", "local\n");
-  root.put(way + "/state", "open\n");
-  root.put(way + "/session", "0x10\n");
-  root.put(way + "/nvme/nvme1/state", "live\n");
-  std::filesystem::create_directory_symlink("../../drivers/smartio_nvme", root.path() / way / "driver");
-  root.put(way + "/nvme/nvme1/nvme1c1n1/size", "8\n");
+  const std::string path = "bus/smartio/devices/aaaa-0000:01:00.0-local";
+  root.put(path + "/service", "nvme\n");
+  root.put(path + "/host", "aaaa\n");
+  root.put(path + "/host_name", "lender\n");
+  root.put(path + "/pci", "0000:01:00.0\n");
+  root.put(path + "/link", "local\n");
+  root.put(path + "/state", "open\n");
+  root.put(path + "/session", "0x10\n");
+  root.put(path + "/nvme/nvme1/state", "live\n");
+  std::filesystem::create_directory_symlink("../../drivers/smartio_nvme", root.path() / path / "driver");
+  root.put(path + "/nvme/nvme1/nvme1c1n1/size", "8\n");
 }
 
 }  // namespace smartio::ctl

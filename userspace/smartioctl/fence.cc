@@ -20,7 +20,7 @@ namespace smartio::ctl {
 namespace {
 
 constexpr const char* kClass = "class/smartio_host";
-constexpr const char* kWays = "bus/smartio/devices";
+constexpr const char* kPaths = "bus/smartio/devices";
 
 bool same(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
@@ -131,8 +131,8 @@ Outcome<std::vector<std::string>> rejoin(Sysfs& sysfs) {
 Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at) {
   if (!sysfs.exists(kClass)) return refuse("the module ntb_smartio is not loaded on this host: modprobe ntb_smartio");
   std::vector<Lending> found;
-  std::istringstream wanted(at);
-  for (std::string one; std::getline(wanted, one, ',');) {
+  std::istringstream names(at);
+  for (std::string one; std::getline(names, one, ',');) {
     const std::size_t before = found.size();
     for (const std::string& uuid : sysfs.list(kClass)) {
       if (!sysfs.exists(fmt::format("{}/{}/hosts", kClass, uuid))) continue;
@@ -146,8 +146,8 @@ Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at)
   }
   if (!found.empty()) return found;
   if (!sysfs.list("class/smartio_export").empty()) found.push_back(lending(sysfs, self_uuid(sysfs)));
-  for (const std::string& way : sysfs.list(kWays)) {
-    const std::string uuid = sysfs.text(fmt::format("{}/{}/host", kWays, way));
+  for (const std::string& path : sysfs.list(kPaths)) {
+    const std::string uuid = sysfs.text(fmt::format("{}/{}/host", kPaths, path));
     if (uuid.empty() || std::ranges::any_of(found, [&](const Lending& l) { return same(l.uuid, uuid); })) continue;
     found.push_back(lending(sysfs, uuid));
   }

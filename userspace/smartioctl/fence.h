@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Shutting a host out of the devices of lenders, and letting it in again. A lender does it itself; any other host with
-// a way to one of its devices asks it to, over any link that is up.
+// a path to one of its devices asks it to, over any link that is up.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct KnownHost {
   Standing standing = Standing::kAway;
 };
 
-/// This host if it lends something, and all whose devices it has a way to; or those of `at` (names or UUIDs,
+/// This host if it lends something, and all whose devices it has a path to; or those of `at` (names or UUIDs,
 /// with commas between), which need not lend anything. None is a refusal.
 Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at = "");
 /// Whom a lender knows, itself included; a refusal if it can't be asked.

@@ -23,7 +23,7 @@ class FenceTest : public testing::Test {
     add_host("1111-self", "borrower1", true, "1111-self linked borrower1\naaaa-1 linked lender1\n");
     add_host("aaaa-1", "lender1", false,
              "aaaa-1 linked lender1\n1111-self linked borrower1\nbbbb-2 away borrower2\ncccc-3 fenced borrower3\n");
-    add_way("lender1-0000:01:00.0-ntb0", "aaaa-1");
+    add_path("lender1-0000:01:00.0-ntb0", "aaaa-1");
   }
   void add_host(const std::string& uuid, const std::string& name, bool self, const std::string& hosts) {
     const std::string at = "class/smartio_host/" + uuid;
@@ -32,8 +32,8 @@ class FenceTest : public testing::Test {
     sysfs.put(at + "/fenced", "0\n");
     sysfs.put(at + "/hosts", hosts);
   }
-  void add_way(const std::string& way, const std::string& host) {
-    sysfs.put("bus/smartio/devices/" + way + "/host", host + "\n");
+  void add_path(const std::string& path, const std::string& host) {
+    sysfs.put("bus/smartio/devices/" + path + "/host", host + "\n");
   }
   Scratch root;
   FakeSysfs sysfs{root};
@@ -53,8 +53,8 @@ TEST_F(FenceTest, ALenderIsFencedAtItself) {
 
 TEST_F(FenceTest, AtAllLendersOrAtOne) {
   add_host("dddd-4", "lender2", false, "dddd-4 linked lender2\nbbbb-2 linked borrower2\n");
-  add_way("lender2-0000:01:00.0-ntb1", "dddd-4");
-  add_way("lender2-0000:01:00.0-ntb2", "dddd-4");
+  add_path("lender2-0000:01:00.0-ntb1", "dddd-4");
+  add_path("lender2-0000:01:00.0-ntb2", "dddd-4");
   EXPECT_THAT(fence(sysfs, "borrower2").value(), UnorderedElementsAre("lender1", "lender2"));
   EXPECT_THAT(sysfs.writes, UnorderedElementsAre(Pair("class/smartio_host/aaaa-1/fence", "bbbb-2"),
                                                  Pair("class/smartio_host/dddd-4/fence", "bbbb-2")));
@@ -65,7 +65,7 @@ TEST_F(FenceTest, AtAllLendersOrAtOne) {
 
 TEST_F(FenceTest, OneNameIsNotTwoHosts) {
   add_host("dddd-4", "lender2", false, "dddd-4 linked lender2\neeee-5 linked borrower2\n");
-  add_way("lender2-0000:01:00.0-ntb1", "dddd-4");
+  add_path("lender2-0000:01:00.0-ntb1", "dddd-4");
   const auto done = fence(sysfs, "borrower2");
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("no host 'bbbb-2' is known at lender2"));
@@ -92,7 +92,7 @@ TEST_F(FenceTest, SeveralLendersByName) {
 
 TEST_F(FenceTest, OneLenderThatCannotBeAskedIsAFailureAndTheOthersAreAskedAllTheSame) {
   add_host("0000-4", "lender2", false, "");
-  add_way("a-lender2-0000:01:00.0-ntb1", "0000-4");
+  add_path("a-lender2-0000:01:00.0-ntb1", "0000-4");
   const auto done = fence(sysfs, "borrower2");
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("lender2 can't be asked"));

@@ -48,8 +48,8 @@ std::string Lender::serial(const std::string& pci) const {
 std::vector<std::string> Lender::uses(const std::string& pci) const {
   std::vector<std::string> devices = {at(pci)};
   // Lent already: the disks that this host itself makes of it.
-  for (const std::string& way : sysfs_.list("bus/smartio/devices")) {
-    const std::string device = "bus/smartio/devices/" + way;
+  for (const std::string& path : sysfs_.list("bus/smartio/devices")) {
+    const std::string device = "bus/smartio/devices/" + path;
     if (sysfs_.text(device + "/link") == "local" && sysfs_.text(device + "/pci") == pci) devices.push_back(device);
   }
   std::vector<std::string> all;
@@ -229,7 +229,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   if (!used.empty() && !options.force) {
     return refuse(
         fmt::format("{} is in use: {}; end that first (umount; on borrowers then rmmod smartio_nvme), or --force it: "
-                    "I/O that is under way then fails",
+                    "I/O in flight then fails",
                     *pci, fmt::join(used, ", ")),
         Exit::kInUse);
   }

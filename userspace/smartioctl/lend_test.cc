@@ -42,8 +42,8 @@ class LendTest : public testing::Test {
   FakeKernel kernel;
   FakeDiskUse use{sysfs, proc.path(), "/nowhere"};
   Choices choices{etc.path()};
-  std::vector<std::string> told;
-  Lender lender{sysfs, kernel, use, choices, [this](const std::string& line) { told.push_back(line); }};
+  std::vector<std::string> reports;
+  Lender lender{sysfs, kernel, use, choices, [this](const std::string& line) { reports.push_back(line); }};
   Lender::Options options;
 };
 
@@ -66,7 +66,7 @@ TEST_F(LendTest, TwiceIsNoFailure) {
   ASSERT_TRUE(lender.lend(kFirst, options));
   sysfs.writes.clear();
   ASSERT_TRUE(lender.lend(kFirst, options));
-  EXPECT_THAT(told, Contains(HasSubstr("lent already")));
+  EXPECT_THAT(reports, Contains(HasSubstr("lent already")));
   EXPECT_THAT(sysfs.writes, IsEmpty());
 }
 
@@ -192,7 +192,7 @@ TEST_F(LendTest, UnlendPersistForgetsAndPlainUnlendSaysThatItDoesNot) {
   ASSERT_TRUE(lender.lend(kFirst, options));
   options.persist = false;
   ASSERT_TRUE(lender.unlend(kFirst, options));
-  EXPECT_THAT(told, Contains(HasSubstr("lent again at the next boot")));
+  EXPECT_THAT(reports, Contains(HasSubstr("lent again at the next boot")));
   options.persist = true;
   ASSERT_TRUE(lender.unlend(kFirst, options));
   EXPECT_THAT(choices.read().choices, IsEmpty());

@@ -21,7 +21,7 @@ std::string plural(std::size_t count, std::string_view what) {
 std::string interrupt(const Holding& holding) { return holding.irq ? fmt::format("{}", *holding.irq) : "poll"; }
 
 /// Queue pairs of a session.
-std::size_t held_by(const Lent& device, std::uint64_t session) {
+std::size_t held_by(const Export& device, std::uint64_t session) {
   return static_cast<std::size_t>(std::ranges::count(device.holdings.items, session, &Holding::session));
 }
 
@@ -37,9 +37,9 @@ std::string hosts_text(const View& view) {
   return section("Hosts", rows, "none");
 }
 
-std::string way_text(const Way& way) {
-  std::string text = fmt::format("{} ({}) {}", way.pci, way.service, way.state);
-  if (!way.disks.empty()) text += ": " + joined(way.disks);
+std::string path_text(const Path& path) {
+  std::string text = fmt::format("{} ({}) {}", path.pci, path.service, path.state);
+  if (!path.disks.empty()) text += ": " + joined(path.disks);
   return text;
 }
 
@@ -96,12 +96,13 @@ std::string list_text(const View& view) {
   }
   text += "\n" + section("Links", links, "none (is the NTB's driver loaded?)");
 
-  std::vector<std::vector<std::string>> lent = {{"DEVICE", "SERVICE", "MODEL", "SERIAL", "BORROWERS", "QUEUE PAIRS"}};
+  std::vector<std::vector<std::string>> exports = {
+      {"DEVICE", "SERVICE", "MODEL", "SERIAL", "BORROWERS", "QUEUE PAIRS"}};
   std::vector<std::vector<std::string>> borrowers = {{"DEVICE", "BORROWER", "LINK", "SESSION", "QUEUE PAIRS"}};
   std::vector<std::vector<std::string>> queues = {{"DEVICE", "QID", "HOST", "SESSION", "ENTRIES", "SQ", "VECTOR"}};
-  for (const Lent& d : view.lent) {
-    lent.push_back({d.pci, d.service, d.model, d.serial, fmt::format("{}", d.borrowers.items.size()),
-                    fmt::format("{}{}", d.holdings.items.size(), d.holdings.cut ? "+" : "")});
+  for (const Export& d : view.exports) {
+    exports.push_back({d.pci, d.service, d.model, d.serial, fmt::format("{}", d.borrowers.items.size()),
+                       fmt::format("{}{}", d.holdings.items.size(), d.holdings.cut ? "+" : "")});
     for (const Borrower& b : d.borrowers.items) {
       borrowers.push_back(
           {d.pci, b.name, b.link, fmt::format("{:#x}", b.session), fmt::format("{}", held_by(d, b.session))});
@@ -111,16 +112,16 @@ std::string list_text(const View& view) {
                         fmt::format("{}", h.entries), h.sq, interrupt(h)});
     }
   }
-  text += "\n" + section("Lent by this host", lent, "nothing");
+  text += "\n" + section("Lent by this host", exports, "nothing");
   if (borrowers.size() > 1) text += "\n" + section("Borrowers", borrowers, "");
   if (queues.size() > 1) text += "\n" + section("Queue pairs", queues, "");
 
-  std::vector<std::vector<std::string>> ways = {
+  std::vector<std::vector<std::string>> paths = {
       {"LENDER", "DEVICE", "SERVICE", "LINK", "STATE", "CONTROLLER", "DISKS"}};
-  for (const Way& w : view.ways) {
-    ways.push_back({w.host_name, w.pci, w.service, w.link, w.state, w.controller, joined(w.disks)});
+  for (const Path& p : view.paths) {
+    paths.push_back({p.host_name, p.pci, p.service, p.link, p.state, p.controller, joined(p.disks)});
   }
-  text += "\n" + section("Devices that this host can use", ways, "none");
+  text += "\n" + section("Devices that this host can use", paths, "none");
   return text;
 }
 
@@ -138,17 +139,17 @@ std::string status_text(const View& view) {
                           size_text(w.size), w.base, size_text(w.used));
     }
   }
-  for (const Lent& d : view.lent) {
-    text += fmt::format("lent {}: {}, {}, {}{}{}\n", d.pci, d.service, plural(d.borrowers.items.size(), "borrower"),
+  for (const Export& d : view.exports) {
+    text += fmt::format("export {}: {}, {}, {}{}{}\n", d.pci, d.service, plural(d.borrowers.items.size(), "borrower"),
                         plural(d.holdings.items.size(), "queue pair"), d.holdings.cut ? " and more" : "",
                         d.serial.empty() ? "" : ", serial " + d.serial);
     for (const Borrower& b : d.borrowers.items) {
       text += fmt::format("  {} over {}: {}\n", b.name, b.link, plural(held_by(d, b.session), "queue pair"));
     }
   }
-  for (const Way& w : view.ways) {
-    text += fmt::format("device {} of {} over {}: {}{}{}\n", w.pci, w.host_name, w.link, w.state,
-                        w.driver.empty() ? ", no driver" : "", w.disks.empty() ? "" : ", " + joined(w.disks));
+  for (const Path& p : view.paths) {
+    text += fmt::format("path to {} of {} over {}: {}{}{}\n", p.pci, p.host_name, p.link, p.state,
+                        p.driver.empty() ? ", no driver" : "", p.disks.empty() ? "" : ", " + joined(p.disks));
   }
   const auto problems = problems_of(view);
   if (problems.empty()) return text + "nothing is wrong\n";
@@ -159,7 +160,7 @@ std::string status_text(const View& view) {
 
 std::string topology_text(const View& view) {
   Node top{.text = view.self_name() + " (this host)", .below = {}};
-  for (const Lent& d : view.lent) {
+  for (const Export& d : view.exports) {
     Node device{.text = fmt::format("lends {} ({}){}", d.pci, d.service, d.model.empty() ? "" : " " + d.model),
                 .below = {}};
     for (const Borrower& b : d.borrowers.items) {
@@ -170,8 +171,8 @@ std::string topology_text(const View& view) {
     }
     top.below.push_back(std::move(device));
   }
-  for (const Way& w : view.ways) {
-    if (w.link == "local") top.below.push_back({"uses its own " + way_text(w), {}});
+  for (const Path& p : view.paths) {
+    if (p.link == "local") top.below.push_back({"uses its own " + path_text(p), {}});
   }
   for (const Link& l : view.links) {
     const std::string line = l.state == "up" ? "==== up ====>" : fmt::format("-- {} --", l.state);
@@ -180,8 +181,8 @@ std::string topology_text(const View& view) {
     Node link{.text = fmt::format("{} {} {}{}{}", l.name, line, l.peer_name.empty() ? "(nobody seen)" : l.peer_name,
                                   fenced ? ", fenced" : "", l.reason.empty() ? "" : ": " + l.reason),
               .below = {}};
-    for (const Way& w : view.ways) {
-      if (w.link == l.name) link.below.push_back({"lends " + way_text(w), {}});
+    for (const Path& p : view.paths) {
+      if (p.link == l.name) link.below.push_back({"lends " + path_text(p), {}});
     }
     top.below.push_back(std::move(link));
   }

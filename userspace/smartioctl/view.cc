@@ -58,7 +58,7 @@ Link read_link(const Sysfs& sysfs, const std::string& name) {
           .windows = parse_windows(sysfs.read(at + "/windows"))};
 }
 
-Lent read_lent(const Sysfs& sysfs, const std::string& pci) {
+Export read_export(const Sysfs& sysfs, const std::string& pci) {
   const std::string at = "class/smartio_export/" + pci;
   const std::string device = "bus/pci/devices/" + pci;
   const std::string controller = controller_below(sysfs, device);
@@ -74,7 +74,7 @@ Lent read_lent(const Sysfs& sysfs, const std::string& pci) {
           .holdings = parse_holdings(sysfs.read(at + "/holdings"))};
 }
 
-Way read_way(const Sysfs& sysfs, const std::string& name) {
+Path read_path(const Sysfs& sysfs, const std::string& name) {
   const std::string at = "bus/smartio/devices/" + name;
   return {.name = printable(name),
           .service = sysfs.text(at + "/service"),
@@ -142,8 +142,8 @@ Result<View> read_view(const Sysfs& sysfs, const Choices& choices) {
   View view;
   for (const auto& name : devices(sysfs, "class/smartio_host")) view.hosts.push_back(read_host(sysfs, name));
   for (const auto& name : devices(sysfs, "class/smartio_link")) view.links.push_back(read_link(sysfs, name));
-  for (const auto& name : devices(sysfs, "class/smartio_export")) view.lent.push_back(read_lent(sysfs, name));
-  for (const auto& name : devices(sysfs, "bus/smartio/devices")) view.ways.push_back(read_way(sysfs, name));
+  for (const auto& name : devices(sysfs, "class/smartio_export")) view.exports.push_back(read_export(sysfs, name));
+  for (const auto& name : devices(sysfs, "bus/smartio/devices")) view.paths.push_back(read_path(sysfs, name));
   view.choices = choices.read().choices;
   // This host first, then by name.
   std::ranges::stable_sort(view.hosts,
@@ -168,17 +168,17 @@ std::vector<std::string> problems_of(const View& view) {
           fmt::format("host {} is fenced; smartioctl unfence {} lets it in again", host.name, host.name));
     }
   }
-  for (const Way& way : view.ways) {
-    if (way.state == "lost") {
+  for (const Path& path : view.paths) {
+    if (path.state == "lost") {
       problems.push_back(fmt::format("{} of {} over {} is lost; it comes back with the link and its lender's manager",
-                                     way.pci, way.host_name, way.link));
-    } else if (way.driver.empty()) {
-      problems.push_back(fmt::format("{} of {} over {} has no driver; modprobe smartio_{}", way.pci, way.host_name,
-                                     way.link, way.service));
+                                     path.pci, path.host_name, path.link));
+    } else if (path.driver.empty()) {
+      problems.push_back(fmt::format("{} of {} over {} has no driver; modprobe smartio_{}", path.pci, path.host_name,
+                                     path.link, path.service));
     }
   }
   for (const Choice& choice : view.choices) {
-    if (std::ranges::find(view.lent, choice.pci, &Lent::pci) == view.lent.end()) {
+    if (std::ranges::find(view.exports, choice.pci, &Export::pci) == view.exports.end()) {
       problems.push_back(
           fmt::format("{} was chosen to be lent and is not; smartioctl lend {} says why", choice.pci, choice.pci));
     }
@@ -206,7 +206,7 @@ json to_json(const View& view) {
     });
     return link;
   });
-  result["lent"] = array_of(view.lent, [](const Lent& d) -> json {
+  result["exports"] = array_of(view.exports, [](const Export& d) -> json {
     json device = {{"pci", d.pci},
                    {"service", d.service},
                    {"controller", or_null(d.controller)},
@@ -224,18 +224,18 @@ json to_json(const View& view) {
     });
     return device;
   });
-  result["devices"] = array_of(view.ways, [](const Way& w) -> json {
-    return {{"name", w.name},
-            {"service", w.service},
-            {"host", w.host},
-            {"host_name", w.host_name},
-            {"pci", w.pci},
-            {"link", w.link},
-            {"state", w.state},
-            {"session", or_null(w.session)},
-            {"driver", or_null(w.driver)},
-            {"controller", or_null(w.controller)},
-            {"disks", w.disks}};
+  result["paths"] = array_of(view.paths, [](const Path& p) -> json {
+    return {{"name", p.name},
+            {"service", p.service},
+            {"host", p.host},
+            {"host_name", p.host_name},
+            {"pci", p.pci},
+            {"link", p.link},
+            {"state", p.state},
+            {"session", or_null(p.session)},
+            {"driver", or_null(p.driver)},
+            {"controller", or_null(p.controller)},
+            {"disks", p.disks}};
   });
   result["chosen"] = array_of(view.choices, [](const Choice& c) -> json {
     return {{"pci", c.pci}, {"vendor", c.vendor}, {"device", c.device}, {"serial", or_null(c.serial)}};

@@ -34,8 +34,8 @@ struct Link {
   Lines<Window> windows;
 };
 
-/// A device that this host lends.
-struct Lent {
+/// A device that this host lends: an export.
+struct Export {
   std::string pci;
   std::string service;
   std::string controller;  ///< nvmeN, the manager's own; empty if there is none
@@ -47,8 +47,8 @@ struct Lent {
   Lines<Holding> holdings;
 };
 
-/// One way from this host to a lent device.
-struct Way {
+/// One path from this host to an export.
+struct Path {
   std::string name;
   std::string service;
   std::string host;  ///< the lender's UUID
@@ -59,14 +59,14 @@ struct Way {
   std::string session;
   std::string driver;
   std::string controller;          ///< nvmeN
-  std::vector<std::string> disks;  ///< nvmeNnM; two ways to a device lead to the same ones
+  std::vector<std::string> disks;  ///< nvmeNnM; two paths to a device lead to the same ones
 };
 
 struct View {
   std::vector<Host> hosts;
   std::vector<Link> links;
-  std::vector<Lent> lent;
-  std::vector<Way> ways;
+  std::vector<Export> exports;
+  std::vector<Path> paths;
   std::vector<Choice> choices;
 
   /// This host's name.

@@ -44,12 +44,12 @@ TEST(View, Lender) {
   EXPECT_EQ(view.links[0].peer_name, "borrower");
   EXPECT_EQ(view.links[0].generation, 3U);
   EXPECT_EQ(view.links[0].windows.items.size(), 2U);
-  ASSERT_EQ(view.lent.size(), 1U);
-  EXPECT_EQ(view.lent[0].serial, "S1");
-  EXPECT_EQ(view.lent[0].borrowers.items.size(), 2U);
-  EXPECT_EQ(view.lent[0].holdings.items.size(), 3U);
-  ASSERT_EQ(view.ways.size(), 1U);
-  EXPECT_THAT(view.ways[0].disks, ElementsAre("nvme1n1"));
+  ASSERT_EQ(view.exports.size(), 1U);
+  EXPECT_EQ(view.exports[0].serial, "S1");
+  EXPECT_EQ(view.exports[0].borrowers.items.size(), 2U);
+  EXPECT_EQ(view.exports[0].holdings.items.size(), 3U);
+  ASSERT_EQ(view.paths.size(), 1U);
+  EXPECT_THAT(view.paths[0].disks, ElementsAre("nvme1n1"));
   EXPECT_THAT(problems_of(view), IsEmpty());
 }
 
@@ -61,9 +61,9 @@ TEST(View, Json) {
   EXPECT_EQ(json["hosts"][1]["fenced"], false);
   EXPECT_EQ(json["links"][0]["windows"][0]["size"], 0x100000000);
   EXPECT_EQ(json["links"][0]["reason"], nullptr);
-  EXPECT_EQ(json["lent"][0]["holdings"][0]["irq"], 1);
-  EXPECT_EQ(json["lent"][0]["holdings"][2]["irq"], nullptr);
-  EXPECT_EQ(json["devices"][0]["state"], "open");
+  EXPECT_EQ(json["exports"][0]["holdings"][0]["irq"], 1);
+  EXPECT_EQ(json["exports"][0]["holdings"][2]["irq"], nullptr);
+  EXPECT_EQ(json["paths"][0]["state"], "open");
   EXPECT_TRUE(json["problems"].empty());
 }
 

@@ -105,7 +105,7 @@ struct Predicted {
   CriticalPath path;
   double copied_bytes = 0;             ///< beyond the stock driver's
   std::optional<Range> added_us;       ///< computed, for a drive over PCIe
-  std::optional<double> published_us;  ///< what the papers measured for this way, if they did
+  std::optional<double> published_us;  ///< what the papers measured for this scenario, if they did
 };
 /// For all but the stock driver's scenarios with a read and a write of 4 KiB at depth 1, and what they are compared to.
 std::vector<Predicted> predict(const Figures& figures, const Assumptions& assumptions);

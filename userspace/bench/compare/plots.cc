@@ -69,8 +69,8 @@ constexpr const char* kBars = R"json({
     "fill": {"scale": "color", "field": "part"}, "tooltip": {"signal": "datum"}}}}]
 })json";
 
-// For each "way" a line of what part of its reads took at most so long, in nines of it, and a band from the low to the
-// high end of what was computed.
+// For each "scenario" a line of what part of its reads took at most so long, in nines of it, and a band from the low to
+// the high end of what was computed.
 constexpr const char* kDistribution = R"json({
   "width": 900, "height": 360, "padding": 5,
   "data": [{"name": "points", "values": []}],
@@ -78,7 +78,7 @@ constexpr const char* kDistribution = R"json({
     {"name": "x", "type": "log", "range": "width", "domainMin": 7,
      "domain": {"fields": [{"data": "points", "field": "low"}, {"data": "points", "field": "high"}]}},
     {"name": "y", "type": "linear", "range": "height", "domain": [0, 5]},
-    {"name": "color", "type": "ordinal", "domain": {"data": "points", "field": "way"}, "range": {"scheme": "tableau10"}}
+    {"name": "color", "type": "ordinal", "domain": {"data": "points", "field": "scenario"}, "range": {"scheme": "tableau10"}}
   ],
   "axes": [
     {"orient": "bottom", "scale": "x", "title": "latency, us (log), computed", "grid": true,
@@ -87,14 +87,14 @@ constexpr const char* kDistribution = R"json({
      "encode": {"labels": {"update": {"text": {"signal": "format(100 - 100 * pow(10, -datum.value), '.5~f') + ' %'"}}}}}
   ],
   "legends": [{"fill": "color", "labelLimit": 400}],
-  "marks": [{"type": "group", "from": {"facet": {"name": "one", "data": "points", "groupby": "way"}}, "marks": [
+  "marks": [{"type": "group", "from": {"facet": {"name": "one", "data": "points", "groupby": "scenario"}}, "marks": [
     {"type": "area", "from": {"data": "one"}, "encode": {"enter": {
       "orient": {"value": "horizontal"}, "y": {"scale": "y", "field": "nines"},
       "x": {"scale": "x", "field": "low"}, "x2": {"scale": "x", "field": "high"},
-      "fill": {"scale": "color", "field": "way"}, "fillOpacity": {"value": 0.3}}}},
+      "fill": {"scale": "color", "field": "scenario"}, "fillOpacity": {"value": 0.3}}}},
     {"type": "line", "from": {"data": "one"}, "encode": {"enter": {
       "x": {"scale": "x", "field": "middle"}, "y": {"scale": "y", "field": "nines"},
-      "stroke": {"scale": "color", "field": "way"}, "strokeWidth": {"value": 1.5}}}}
+      "stroke": {"scale": "color", "field": "scenario"}, "strokeWidth": {"value": 1.5}}}}
   ]}]
 })json";
 
@@ -179,12 +179,12 @@ Plot sharing(const Figures& figures) {
 
 Plot distribution(const std::vector<Predicted>& predicted) {
   auto values = ordered_json::array();
-  auto draw = [&](const std::string& way, const Range& added) {
+  auto draw = [&](const std::string& scenario, const Range& added) {
     constexpr int kSteps = 20;
     for (int i = 0; i <= kSteps; ++i) {
       const double nines = published_drive().back().nines * i / kSteps;
       const double local = drive_latency(nines);
-      values.push_back({{"way", way},
+      values.push_back({{"scenario", scenario},
                         {"nines", nines},
                         {"low", local + added.low},
                         {"middle", local + (added.low + added.high) / 2},

@@ -87,13 +87,13 @@ TEST(Plots, HoldTheFigures) {
 TEST(Plots, TheDistributionIsThePublishedDrivesAndThePath) {
   const auto plots = all_plots(some_figures(), {});
   const auto& points = plots.at(0).spec["data"][0]["values"];
-  std::map<std::string, std::vector<ordered_json>> ways;
-  for (const auto& point : points) ways[point["way"]].push_back(point);
-  ASSERT_THAT(ways, SizeIs(3));
-  const auto& local = ways.at("local drive, published");
+  std::map<std::string, std::vector<ordered_json>> scenarios;
+  for (const auto& point : points) scenarios[point["scenario"]].push_back(point);
+  ASSERT_THAT(scenarios, SizeIs(3));
+  const auto& local = scenarios.at("local drive, published");
   EXPECT_DOUBLE_EQ(local.front()["middle"].get<double>(), 8);
   EXPECT_DOUBLE_EQ(local.back()["middle"].get<double>(), 37);
-  const auto& remote = ways.at("remote, bounce buffer, polled");
+  const auto& remote = scenarios.at("remote, bounce buffer, polled");
   const Range added = added_latency({.one_way = 2, .round_trips = 0}, 4096, {});
   for (std::size_t i = 0; i < local.size(); ++i) {
     EXPECT_NEAR(remote.at(i)["low"].get<double>() - local[i]["low"].get<double>(), added.low, 1e-9);

@@ -19,7 +19,7 @@ enum class Transport {
 };
 std::string_view name_of(Transport transport);
 
-/// One way to the drive, as selftests/programs/nvme_paths prints it.
+/// One path to the drive, as selftests/programs/nvme_paths prints it.
 struct Path {
   unsigned cable = 0;      ///< or the network
   std::string controller;  ///< nvmeN
@@ -42,7 +42,7 @@ class Rig {
   /// up, down or silent; a network is just cut, if not up.
   Result<void> set_cable(unsigned cable, std::string_view state);
   Result<void> wait_all_live(std::chrono::seconds patience);
-  /// The cable that carries the I/O which is under way.
+  /// The cable that carries the I/O which is in flight.
   Result<unsigned> active_cable();
   /// I/Os that the disk has completed.
   Result<double> completed(const std::string& disk);

@@ -115,18 +115,18 @@ Status DataMap::map_prp_list(const Dma& dma, std::uint64_t list, std::uint64_t l
   return status::kSuccess;
 }
 
-Status DataMap::add_descriptor(const SglDescriptor& descriptor, std::uint64_t wanted, bool to_host) {
+Status DataMap::add_descriptor(const SglDescriptor& descriptor, std::uint64_t requested, bool to_host) {
   if (subtype_of(descriptor) != 0) return status::kSglDescriptorTypeInvalid;
   switch (type_of(descriptor)) {
     case kDataBlock:
-      if (descriptor.length > wanted - length_) return status::kDataSglLengthInvalid;
+      if (descriptor.length > requested - length_) return status::kDataSglLengthInvalid;
       if (descriptor.address + descriptor.length < descriptor.address) return status::kDataTransferError;
       add(descriptor.address, descriptor.length);
       return status::kSuccess;
     case kBitBucket:
       // On the way from the host a bucket counts as empty (NVMe 1.4, 4.4).
       if (!to_host) return status::kSuccess;
-      if (descriptor.length > wanted - length_) return status::kDataSglLengthInvalid;
+      if (descriptor.length > requested - length_) return status::kDataSglLengthInvalid;
       add(0, descriptor.length, true);
       return status::kSuccess;
     default:

@@ -51,7 +51,7 @@ class DataMap {
   Status map_prp(const Dma& dma, std::uint64_t prp1, std::uint64_t prp2, std::uint64_t length, std::uint32_t page_size);
   Status map_prp_list(const Dma& dma, std::uint64_t list, std::uint64_t length, std::uint32_t page_size);
   Status map_sgl(const Dma& dma, const SglDescriptor& first, std::uint64_t length, bool to_host);
-  Status add_descriptor(const SglDescriptor& descriptor, std::uint64_t wanted, bool to_host);
+  Status add_descriptor(const SglDescriptor& descriptor, std::uint64_t requested, bool to_host);
   void add(std::uint64_t address, std::uint64_t length, bool bucket = false);
   /// Calls `move(piece, offset into piece, offset into the caller's bytes, count)` over [offset, offset + count).
   template <typename Move>

@@ -306,10 +306,10 @@ void Endpoint::attach(std::shared_ptr<GuestLink> link) {
 
 /// A function has a guest while one is attached and the device is in its slot.
 void Endpoint::notify_function() {
-  const std::scoped_lock lock(told_mutex_);
+  const std::scoped_lock lock(reported_mutex_);
   const bool now = present() && attached();
-  if (now == told_) return;
-  told_ = now;
+  if (now == reported_) return;
+  reported_ = now;
   if (now) {
     function_.connected();
   } else {

@@ -106,8 +106,8 @@ class Endpoint final : public Port {
   mutable std::mutex link_mutex_;  // protects link_
   std::shared_ptr<GuestLink> link_;
 
-  std::mutex told_mutex_;  // protects told_, and that the function hears of comings and goings in order
-  bool told_ = false;      // connected() was the last that the function heard
+  std::mutex reported_mutex_;  // protects reported_, and that the function hears of comings and goings in order
+  bool reported_ = false;      // connected() was the last that the function heard
 
   std::atomic<bool> unclaimed_logged_{false};  // once for each guest that attaches
 };

@@ -35,13 +35,14 @@ struct Free {
 int run(const std::string& disk, off_t block, const std::string& expected, const std::string& flags) {
   const std::unique_ptr<unsigned char, Free> memory(static_cast<unsigned char*>(std::aligned_alloc(kBytes, kBytes)));
   const std::span buffer(memory.get(), kBytes);
-  std::vector<unsigned char> wanted(kBytes);
-  if (::read(open_file(expected, O_RDONLY).get(), wanted.data(), kBytes) != static_cast<ssize_t>(kBytes))
+  std::vector<unsigned char> reference(kBytes);
+  if (::read(open_file(expected, O_RDONLY).get(), reference.data(), kBytes) != static_cast<ssize_t>(kBytes))
     throw std::runtime_error(expected + ": expected 4096 bytes");
   const UniqueFd file = open_file(disk, O_RDONLY | O_DIRECT);
   const bool read =
       ::pread(file.get(), buffer.data(), kBytes, block * static_cast<off_t>(kBytes)) == static_cast<ssize_t>(kBytes);
-  if (read && !std::ranges::equal(buffer, wanted)) throw std::runtime_error("the read gave other data than expected");
+  if (read && !std::ranges::equal(buffer, reference))
+    throw std::runtime_error("the read gave other data than expected");
   // From now on this memory is nobody else's. The compiler doesn't know of devices that write to memory.
   const std::span<volatile unsigned char> watched(memory.get(), kBytes);
   for (auto& byte : watched) byte = kPoison;
