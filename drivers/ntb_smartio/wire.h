@@ -39,7 +39,7 @@ enum wire_spad {
 
 #define WIRE_OPEN	0x01	/* the writer's aperture 0 is open for the reader */
 /*
- * The writer was told that it is fenced, and asks to be let in: BOOT is its
+ * The writer knows that it is fenced, and asks to be let in: BOOT is its
  * incarnation, ECHO wire_uuid_crc() of its UUID.
  */
 #define WIRE_REJOIN	0x02
