@@ -124,7 +124,7 @@ std::optional<Faults::Verdict> Faults::judge(std::uint16_t sq, const SubmissionE
 
 Faults::HeldId Faults::hold(std::uint16_t sq, const SubmissionEntry& entry, bool completion, bool timed) {
   const std::lock_guard lock(mutex_);
-  const HeldId id = next_parked_++;
+  const HeldId id = next_held_++;
   held_.emplace(id, Held{.id = id,
                          .completion = completion,
                          .timed = timed,

@@ -121,7 +121,7 @@ class Faults {
   std::map<HeldId, Held> held_;
   std::vector<HeldId> released_;
   RuleId next_rule_ = 1;
-  HeldId next_parked_ = 1;
+  HeldId next_held_ = 1;
   std::mt19937_64 random_{1};
   std::atomic<bool> armed_{false};
   std::atomic<bool> any_released_{false};
