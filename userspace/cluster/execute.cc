@@ -44,7 +44,7 @@ class Running {
   Result<std::optional<Outcome>> look(GuestAgent::Session& session) const {
     const auto status = session.call("guest-exec-status", {{"pid", pid_}}, Deadline::in(kAgentPatience));
     if (!status && !session.refusal().empty()) {
-      return fail(fmt::format("{}: the command is gone: the host or its agent was started anew", agent_.host()));
+      return fail(fmt::format("{}: the command is gone: the host or its agent was started again", agent_.host()));
     }
     if (!status) return std::unexpected(status.error());
     if (!status->is_object()) return fail(fmt::format("{}: guest-exec-status got no status", agent_.host()));

@@ -150,7 +150,7 @@ TEST_F(Execute, AHostThatWasStartedAnewIsTold) {
   });
   const auto outcome = run({.command = {"x"}, .input = {}, .timeout = 20s});
   ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message, HasSubstr("started anew"));
+  EXPECT_THAT(outcome.error().message, HasSubstr("started again"));
 }
 
 TEST_F(Execute, AHostThatIsNotRunningIsAnErrorAtOnce) {

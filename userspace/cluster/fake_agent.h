@@ -29,7 +29,7 @@ class FakeAgent {
   void leave_behind(std::string bytes);
   /// The next so many clients get no answer to their synchronisation; they have to come again.
   void ignore_clients(int count);
-  /// From now on the agent has forgotten every command: the host was started anew.
+  /// From now on the agent has forgotten every command: the host was started again.
   void forget_commands();
   /// The arguments of every guest-exec so far.
   std::vector<nlohmann::json> commands();

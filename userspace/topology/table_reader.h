@@ -2,28 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
-
-namespace smartio::topology {
-/// toml++ came across what it believed to be impossible. It tells no line.
-struct ParserGaveUp : std::exception {};
-inline void expect(bool holds) {
-  if (!holds) throw ParserGaveUp();
-}
-}  // namespace smartio::topology
-
-// toml++ 3.4.0 fails its own assertions on some wrong files ("[ [x]]"): let them be exceptions, in every build.
-#define TOML_HEADER_ONLY 1
-#define TOML_ASSERT(expression) ::smartio::topology::expect(static_cast<bool>(expression))
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
 #include <toml++/toml.hpp>
-#pragma pop_macro("NDEBUG")
+#include <vector>
 
 #include "base/result.h"
 

@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <fstream>
-#include <iterator>
-#include <limits>
 #include <map>
 #include <system_error>
 
@@ -326,66 +323,9 @@ class Reader {
   std::size_t cables_ = 0;
 };
 
-bool gives_up(std::string_view text) {
-  try {
-    static_cast<void>(toml::parse(text));
-  } catch (const ParserGaveUp&) {
-    return true;
-  } catch (const toml::parse_error&) {
-  }
-  return false;
-}
-
-/// The line at which toml++ gives up: the first lines up to there, and no fewer, make it do so.
-std::size_t line_of_giving_up(std::string_view text) {
-  std::vector<std::size_t> ends;
-  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
-    ends.push_back(at + 1);
-  }
-  const auto found =
-      std::ranges::partition_point(ends, [&](std::size_t end) { return !gives_up(text.substr(0, end)); });
-  return static_cast<std::size_t>(found - ends.begin()) + 1;
-}
-
-/// The text with all that is not ASCII in comments replaced; anywhere else it is refused. No key or value of a
-/// topology needs more, and toml++ 3.4.0 runs into undefined behaviour on some such keys.
-Result<std::string> with_plain_comments(std::string_view text, std::string_view file) {
-  std::string plain(text);
-  std::size_t line = 1;
-  char quote = 0;  // the one that the current string began with
-  bool comment = false;
-  for (char& c : plain) {
-    if (c == '\n') {
-      ++line;
-      quote = 0;
-      comment = false;
-    } else if (static_cast<unsigned char>(c) >= 0x80) {
-      if (!comment) {
-        return fail(fmt::format("{}:{}: a character that is not ASCII; only comments may have such", file, line));
-      }
-      c = '?';
-    } else if (!comment && quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (!comment && (c == '"' || c == '\'')) {
-      quote = c;
-    } else if (c == '#') {
-      comment = true;
-    }
-  }
-  return plain;
-}
-
-std::unexpected<Error> not_toml(std::string_view file, std::size_t line, std::string_view why) {
-  return fail(
-      fmt::format("{}:{}: this is not TOML: {}; see https://toml.io and selftests/topologies", file, line, why));
-}
-
 }  // namespace
 
-Result<Topology> parse(std::string_view original, std::string_view file) {
-  const auto ascii = with_plain_comments(original, file);
-  if (!ascii) return std::unexpected(ascii.error());
-  const std::string_view text = *ascii;
+Result<Topology> parse(std::string_view text, std::string_view file) {
   if (text.size() > kLargestFile) {
     return fail(fmt::format("{}:1: the file has {} bytes; a topology has at most {}", file, text.size(), kLargestFile));
   }
@@ -393,9 +333,8 @@ Result<Topology> parse(std::string_view original, std::string_view file) {
     const toml::table root = toml::parse(text, file);
     return Reader(root, file).read();
   } catch (const toml::parse_error& error) {
-    return not_toml(file, error.source().begin.line, error.description());
-  } catch (const ParserGaveUp&) {
-    return not_toml(file, line_of_giving_up(text), "the line can't be read");
+    return fail(fmt::format("{}:{}: this is not TOML: {}; see https://toml.io and selftests/topologies", file,
+                            error.source().begin.line, error.description()));
   }
 }
 

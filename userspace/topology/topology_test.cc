@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 namespace smartio::topology {
 namespace {
@@ -27,10 +28,16 @@ name = "b"
 
 std::string with(std::string_view more) { return fmt::format("{}{}", kTwoHosts, more); }
 
+/// A text that is right. Any complaint fails the test.
+Result<Topology> parsed(std::string_view text) {
+  auto topology = parse(text, "f");
+  if (!topology) throw std::runtime_error(topology.error().message);
+  return topology;
+}
+
 TEST(Topology, DefaultsAreThoseOfTheHeader) {
-  auto t =
-      parse(with("[[cable]]\nbetween = [\"a\", \"b\"]\n[[drive]]\nname = \"d\"\nhost = \"b\"\nsize = \"1G\"\n"), "f");
-  ASSERT_TRUE(t) << t.error().message;
+  const auto t =
+      parsed(with("[[cable]]\nbetween = [\"a\", \"b\"]\n[[drive]]\nname = \"d\"\nhost = \"b\"\nsize = \"1G\"\n"));
   EXPECT_EQ(t->name, "c");
   ASSERT_EQ(t->hosts.size(), 2U);
   EXPECT_EQ(t->hosts[0].memory, 512ULL << 20);
@@ -57,7 +64,7 @@ TEST(Topology, DefaultsAreThoseOfTheHeader) {
 }
 
 TEST(Topology, EveryKeyIsRead) {
-  auto t = parse(R"(
+  const auto t = parsed(R"(
 [cluster]
 name = "all"
 [[host]]
@@ -91,9 +98,7 @@ size = "1G"
 block_size = 4096
 [[drive.namespace]]
 size = 8192
-)",
-                 "f");
-  ASSERT_TRUE(t) << t.error().message;
+)");
   EXPECT_EQ(t->hosts[0].memory, 1ULL << 30);
   EXPECT_EQ(t->hosts[0].cpus, 3U);
   EXPECT_EQ(t->hosts[0].iommu, Iommu::intel);
@@ -171,10 +176,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refusal{"NotToml", "[cluster]\nname = \n", 2, "not TOML", "toml.io"},
         Refusal{"DuplicateKey", "[cluster]\nname = \"a\"\nname = \"b\"\n", 3, "not TOML", "toml.io"},
-        Refusal{"ParserGivesUp", "[cluster]\nname = \"a\"\n[ [host]]\nname = \"b\"\n", 3, "not TOML", "toml.io"},
-        Refusal{"ParserGivesUpInTheLastLine", "[cluster]\n[ [host]]", 2, "not TOML", "toml.io"},
-        Refusal{"NotAsciiInAKey", "[cluster]\nna\xd6\xb4me = 3\n", 2, "not ASCII", "only comments"},
-        Refusal{"NotAsciiInAString", "[cluster]\nname = \"a#\xc3\xa9\"\n", 2, "not ASCII", "only comments"},
+        Refusal{"BracketsApart", "[cluster]\nname = \"a\"\n[ [host]]\nname = \"b\"\n", 3, "not TOML", "toml.io"},
+        Refusal{"ThreeBracketsInTheLastLine", "[cluster]\n[[[host]]]", 2, "not TOML", "toml.io"},
+        Refusal{"NotAsciiInAKey", "[cluster]\nna\xd6\xb4me = 3\n", 2, "not TOML", "toml.io"},
+        Refusal{"NotUtf8", "[cluster]\nname = \"c\" # \xff\n", 2, "not TOML", "toml.io"},
+        Refusal{"NotAsciiInAString", "[cluster]\nname = \"a#\xc3\xa9\"\n", 2, "is not a name", "lower-case"},
         Refusal{"Empty", "", 1, "[cluster] is missing", "[cluster]"},
         Refusal{"ClusterIsNumber", "cluster = 5\n", 1, "not a table", "[cluster]"},
         Refusal{"ClusterWithoutName", "[cluster]\n[[host]]\nname=\"a\"\n", 1, "name is missing", "lower-case"},
@@ -293,14 +299,14 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Topology, RefusesMoreHostsThanTheLanHolds) {
   std::string text = "[cluster]\nname = \"c\"\n";
   for (int i = 0; i < 64; ++i) text += fmt::format("[[host]]\nname = \"h{}\"\n", i);
-  EXPECT_TRUE(parse(text, "f"));
+  EXPECT_NO_THROW(parsed(text));
   auto t = parse(text + "[[host]]\nname = \"more\"\n", "f");
   ASSERT_FALSE(t);
   EXPECT_THAT(t.error().message, AllOf(StartsWith("f:132: "), HasSubstr("too many hosts")));
 }
 
 TEST(Topology, AHostWithCountIsThatManyAndACableToAllIsThatManyToo) {
-  auto t = parse(R"([cluster]
+  const auto t = parsed(R"([cluster]
 name = "c"
 [[host]]
 name = "hub"
@@ -320,9 +326,7 @@ between = ["spoke*", "hub"]
 count = 2
 [[cable]]
 between = ["hub", "spoke1"]
-)",
-                 "f");
-  ASSERT_TRUE(t) << t.error().message;
+)");
   std::vector<std::string> hosts;
   for (const Host& h : t->hosts) hosts.push_back(fmt::format("{} {}", h.name, h.memory >> 20));
   EXPECT_THAT(hosts, ElementsAre("hub 512", "spoke1 96", "spoke2 96"));
@@ -334,18 +338,17 @@ between = ["hub", "spoke1"]
 }
 
 TEST(Topology, ACountOfOneIsNumberedToo) {
-  auto t = parse(many_cables(1, 1, "intel"), "f");
-  ASSERT_TRUE(t) << t.error().message;
+  const auto t = parsed(many_cables(1, 1, "intel"));
   EXPECT_EQ(t->hosts[1].name, "spoke1");
   EXPECT_EQ(t->links.at(0).secondary, "spoke1");
 }
 
 TEST(Topology, SixNtbsNeedACpu) {
-  EXPECT_TRUE(parse(many_cables(1, 6, "none"), "f"));
-  EXPECT_TRUE(parse(many_cables(6, 36, "none"), "f"));
+  EXPECT_NO_THROW(parsed(many_cables(1, 6, "none")));
+  EXPECT_NO_THROW(parsed(many_cables(6, 36, "none")));
 }
 
-TEST(Topology, AHostWithAnIommuMayHaveSixteenDevices) { EXPECT_TRUE(parse(many_cables(3, 16, "intel"), "f")); }
+TEST(Topology, AHostWithAnIommuMayHaveSixteenDevices) { EXPECT_NO_THROW(parsed(many_cables(3, 16, "intel"))); }
 
 TEST(Topology, RefusesMoreNamespacesThanItHolds) {
   std::string text = drive("");
@@ -361,9 +364,8 @@ TEST(Topology, RefusesAHugeFile) {
   EXPECT_THAT(t.error().message, HasSubstr("at most 1048576"));
 }
 
-TEST(Topology, CommentsMayHoldAnything) {
-  auto t = parse(with("# \xc3\xa9\xff \n[[cable]] # it's \xe2\x80\x94 so\nbetween = [\"a\", \"b\"]\n"), "f");
-  EXPECT_TRUE(t) << t.error().message;
+TEST(Topology, CommentsMayHoldAllOfUnicode) {
+  EXPECT_NO_THROW(parsed(with("# \xc3\xa9 \n[[cable]] # it's \xe2\x80\x94 so\nbetween = [\"a\", \"b\"]\n")));
 }
 
 TEST(Topology, OnlyTheFirstComplaintIsTold) {
@@ -373,7 +375,7 @@ TEST(Topology, OnlyTheFirstComplaintIsTold) {
 }
 
 TEST(Topology, EndpointsFollowTheHostsAndPutLinksFirst) {
-  auto t = parse(with(R"([[cable]]
+  const auto t = parsed(with(R"([[cable]]
 between = ["a", "b"]
 [[drive]]
 name = "d"
@@ -381,9 +383,7 @@ host = "a"
 size = "1M"
 [[cable]]
 between = ["b", "a"]
-)"),
-                 "f");
-  ASSERT_TRUE(t) << t.error().message;
+)"));
   std::vector<std::string> seen;
   for (const Endpoint& e : endpoints(*t)) {
     seen.push_back(fmt::format("{} {} {} {} {}", static_cast<int>(e.kind), e.host, e.name, e.socket, e.index));
@@ -393,8 +393,7 @@ between = ["b", "a"]
 }
 
 TEST(Topology, EndpointsOfDualAdaptersAreNumbered) {
-  auto t = parse(cable("count = 2"), "f");
-  ASSERT_TRUE(t) << t.error().message;
+  const auto t = parsed(cable("count = 2"));
   std::vector<std::string> seen;
   for (const Endpoint& e : endpoints(*t)) seen.push_back(fmt::format("{} {}", e.socket, t->links[e.index].name));
   EXPECT_THAT(seen, ElementsAre("a.ntb0.sock cable0.0", "a.ntb1.sock cable0.1", "b.ntb0.sock cable0.0",

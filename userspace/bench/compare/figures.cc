@@ -101,17 +101,17 @@ std::map<std::string, double> Cell::functions(const std::string& host) const {
 bench::Ledger Cell::ledger() const {
   bench::Ledger result;
   for (const Measured* round : rounds_) {
-    for (const auto& [kind, traffic] : round->ledger) result[kind];
+    for (const auto& [kind, count] : round->ledger) result[kind];
   }
-  for (auto& [kind, traffic] : result) {
-    auto median = [&, &name = kind](double bench::Traffic::* part) {
+  for (auto& [kind, count] : result) {
+    auto median = [&, &name = kind](double bench::LedgerCell::* part) {
       return spread([&](const Measured& one) {
                const auto found = one.ledger.find(name);
                return found == one.ledger.end() ? 0 : found->second.*part;
              })
           .median;
     };
-    traffic = {.transactions = median(&bench::Traffic::transactions), .bytes = median(&bench::Traffic::bytes)};
+    count = {.transactions = median(&bench::LedgerCell::transactions), .bytes = median(&bench::LedgerCell::bytes)};
   }
   return result;
 }

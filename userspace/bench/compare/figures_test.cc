@@ -74,8 +74,8 @@ TEST(Cells, LedgersAreMedians) {
   }
   figures.measured.back().ledger["posted message"] = {.transactions = 3, .bytes = 3};
   const auto ledger = Cell(figures, *find_scenario("remote"), *find_job("read-4k-qd1")).ledger();
-  EXPECT_EQ(ledger.at("posted data"), (bench::Traffic{.transactions = 4, .bytes = 2}));
-  EXPECT_EQ(ledger.at("posted message"), (bench::Traffic{.transactions = 0, .bytes = 0}));
+  EXPECT_EQ(ledger.at("posted data"), (bench::LedgerCell{.transactions = 4, .bytes = 2}));
+  EXPECT_EQ(ledger.at("posted message"), (bench::LedgerCell{.transactions = 0, .bytes = 0}));
 }
 
 TEST(Prediction, IsOfWaysOverPcieOnly) {

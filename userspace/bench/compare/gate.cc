@@ -24,7 +24,7 @@ double driver_instructions(const Measured& one) {
 
 double transactions(const Measured& one) {
   double sum = 0;
-  for (const auto& [kind, traffic] : one.ledger) sum += traffic.transactions;
+  for (const auto& [kind, count] : one.ledger) sum += count.transactions;
   return sum;
 }
 

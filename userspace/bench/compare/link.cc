@@ -14,12 +14,12 @@ constexpr double kDllp = 8;                  // an acknowledgement, or an update
 constexpr double kSkip = 4.0 / 1538;         // ordered sets that compensate clocks
 constexpr double kEncoding = 128.0 / 130.0;  // Gen3 and later
 
-bench::Traffic of(const bench::Ledger& per_io, const char* kind) {
+bench::LedgerCell of(const bench::Ledger& per_io, const char* kind) {
   const auto found = per_io.find(kind);
-  return found == per_io.end() ? bench::Traffic{} : found->second;
+  return found == per_io.end() ? bench::LedgerCell{} : found->second;
 }
 
-double posted(const bench::Traffic& traffic) { return traffic.bytes + traffic.transactions * kRequestHeader; }
+double posted(const bench::LedgerCell& count) { return count.bytes + count.transactions * kRequestHeader; }
 
 }  // namespace
 
@@ -31,7 +31,7 @@ WireBytes wire_bytes(const bench::Ledger& per_io) {
     wire.to_lender += posted(of(per_io, kind));
   // What the drive fetches: its requests, and completions of at most kMaxPayload, at least one for each request.
   for (const char* kind : {"non-posted command", "non-posted list", "non-posted data"}) {
-    const bench::Traffic fetched = of(per_io, kind);
+    const bench::LedgerCell fetched = of(per_io, kind);
     wire.to_borrower += fetched.transactions * kRequestHeader;
     wire.to_lender += fetched.bytes + std::max(fetched.transactions, fetched.bytes / kMaxPayload) * kCompletionHeader;
   }

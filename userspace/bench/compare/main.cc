@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,10 +20,9 @@
 #include "bench/compare/rig.h"
 #include "bench/compare/scenario.h"
 #include "bench/compare/tables.h"
+#include "bench/guests/guests.h"
 #include "bench/guests/session.h"
 #include "cluster/cluster.h"
-#include "cluster/interrupt.h"
-#include "cluster/state.h"
 
 namespace {
 
@@ -55,83 +53,64 @@ bool chosen(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::ranges::find(names, name) != names.end();
 }
 
-Result<void> measure_scenario(Rig& rig, const Scenario& scenario, unsigned round, const Options& options,
-                              Figures& figures) {
-  auto disk = rig.enter(scenario);
-  if (!disk) return std::unexpected(disk.error());
-  auto meter = Meter::make(rig, scenario, std::move(*disk), std::max(2.0, options.seconds_a_round() / 2.0));
-  if (!meter) return std::unexpected(meter.error());
-  for (const Job& job : all_jobs()) {
-    if (!chosen(options.jobs, job.name)) continue;
-    auto measured = meter->measure(job, round, options.seconds_a_round());
-    if (!measured) return std::unexpected(measured.error());
-    fmt::print(stderr, "round {} of {}, {} {}: {:.0f} IOPS, {:.0f} instructions\n", round + 1, options.rounds,
-               scenario.name, job.name, measured->fio.iops, own_instructions(*measured));
-    figures.measured.push_back(std::move(*measured));
+void measure_scenario(Rig& rig, const Scenario& scenario, unsigned round, const Options& options, Figures& figures) {
+  std::string what = scenario.name;
+  try {
+    Meter meter(rig, scenario, rig.enter(scenario), std::max(2.0, options.seconds_a_round() / 2.0));
+    for (const Job& job : all_jobs()) {
+      if (!chosen(options.jobs, job.name)) continue;
+      what = fmt::format("{} {}", scenario.name, job.name);
+      Measured measured = meter.measure(job, round, options.seconds_a_round());
+      fmt::print(stderr, "round {} of {}, {}: {:.0f} IOPS, {:.0f} instructions\n", round + 1, options.rounds, what,
+                 measured.fio.iops, own_instructions(measured));
+      figures.measured.push_back(std::move(measured));
+    }
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(fmt::format("{}: {}", what, error.what()));
   }
-  return {};
 }
 
-Result<void> compare(cluster::Cluster& cluster, const Options& options, Figures& figures) {
+void compare(cluster::Cluster& cluster, const Options& options, Figures& figures) {
   Rig rig(cluster, options.mtu);
   figures.facts = machine_facts(rig, options.tree, options.commit);
   figures.facts.push_back(network_fact(options.mtu));
   for (unsigned round = 0; round < options.rounds; ++round) {
     for (const Scenario& scenario : all_scenarios()) {
-      if (!chosen(options.scenarios, scenario.name)) continue;
-      if (auto done = measure_scenario(rig, scenario, round, options, figures); !done) return done;
+      if (chosen(options.scenarios, scenario.name)) measure_scenario(rig, scenario, round, options, figures);
     }
   }
-  return rig.leave();
+  rig.leave();
 }
 
-Result<void> share(cluster::Cluster& cluster, const Options& options, Figures& figures) {
+void share(cluster::Cluster& cluster, const Options& options, Figures& figures) {
   Rig rig(cluster, options.mtu);
-  auto shared = measure_sharing(rig, options.rounds, options.seconds_a_round(), [](const Shared& one) {
+  figures.shared = measure_sharing(rig, options.rounds, options.seconds_a_round(), [](const Shared& one) {
     fmt::print(stderr, "{} hosts: {:.0f} IOPS\n", one.iops.size(), one.total());
   });
-  if (!shared) return std::unexpected(shared.error());
-  figures.shared = std::move(*shared);
-  return {};
 }
 
-int report(const Figures& figures, const Options& options) {
+void report(const Figures& figures, const Options& options) {
   const Assumptions assumptions;
   for (const Table& table : all_tables(figures, assumptions)) fmt::print("\n{}", to_text(table));
-  auto complain = [](const Error& error) {
-    fmt::print(stderr, "bench-compare: {}\n", error.message);
-    return 1;
-  };
-  if (auto written = bench::write_figures(options.output, to_json(figures, assumptions)); !written)
-    return complain(written.error());
-  if (options.page.empty()) return 0;
-  const auto page = page_of(figures, assumptions, options.plots);
-  if (!page) return complain(page.error());
-  if (auto written = write_file(options.page, *page); !written) return complain(written.error());
+  bench::write_figures(options.output, to_json(figures, assumptions));
+  if (options.page.empty()) return;
+  bench::checked(write_file(options.page, bench::checked(page_of(figures, assumptions, options.plots))));
   fmt::print("\nthe report: {}\n", options.page);
-  return 0;
 }
 
-/// Fails if an I/O costs more than it did.
+/// The exit status: 1 if an I/O costs more than it did.
 int judge_run(const Figures& figures, const Options& options) {
-  auto complain = [](const Error& error) {
-    fmt::print(stderr, "bench-compare: {}\n", error.message);
-    return 1;
-  };
-  const auto seen = seen_costs(figures);
-  if (!seen) return complain(seen.error());
+  const Seen seen = bench::checked(seen_costs(figures));
   if (!options.renew_gate.empty()) {
-    const auto written = bench::write_figures(options.renew_gate, to_json(limits_of(*seen)));
-    return written ? 0 : complain(written.error());
+    bench::write_figures(options.renew_gate, to_json(limits_of(seen)));
+    return 0;
   }
-  const auto limits = limits_from(read_file(options.gate).value_or(""));
-  if (!limits) return complain({.message = fmt::format("{}: {}", options.gate, limits.error().message)});
-  int worse = 0;
-  for (const Aim& aim : judge(*seen, *limits)) {
+  int status = 0;
+  for (const Aim& aim : judge(seen, bench::checked(limits_from(bench::checked(read_file(options.gate)))))) {
     fmt::print("{} {}: {}\n", aim.reached ? "ok   " : "WORSE", aim.what, aim.seen);
-    if (!aim.reached) ++worse;
+    if (!aim.reached) status = 1;
   }
-  return worse == 0 ? 0 : 1;
+  return status;
 }
 
 int run(Options options) {
@@ -139,20 +118,18 @@ int run(Options options) {
   if (gate) {
     options.scenarios = gate_scenarios();
     options.jobs = gate_jobs();
-    options.sharing = false;
-    options.page.clear();
-  }
-  if (options.quick) {
+  } else if (options.quick) {
     if (options.scenarios.empty()) options.scenarios = quick_scenarios();
     if (options.jobs.empty()) options.jobs = quick_jobs();
+  }
+  if (gate || options.quick) {
     options.sharing = false;
     options.page.clear();
   }
   // Before half an hour is spent.
   if (!options.page.empty() && !std::filesystem::exists(options.plots)) {
-    fmt::print(stderr, "bench-compare: there is no plotting library at '{}': scripts/setup --plots fetches it\n",
-               options.plots);
-    return 1;
+    throw std::runtime_error(
+        fmt::format("there is no plotting library at '{}': scripts/setup --plots fetches it", options.plots));
   }
   Figures figures;
   figures.rounds = options.rounds;
@@ -160,25 +137,22 @@ int run(Options options) {
   bench::Session session{.name = "bench-compare", .up = {}, .use_running = options.use_running};
   session.up.topology = "pair-bench";
   session.up.count_instructions = true;
-  int status =
-      bench::on_cluster(session, [&](cluster::Cluster& cluster) { return compare(cluster, options, figures); });
+  int status = bench::on_cluster(session, [&](cluster::Cluster& cluster) { compare(cluster, options, figures); });
   if (status == 0 && options.sharing) {
     bench::Session star{.name = "bench-compare", .up = {}, .use_running = false};
     star.up.topology = "star";
-    status = bench::on_cluster(star, [&](cluster::Cluster& cluster) { return share(cluster, options, figures); });
+    status = bench::on_cluster(star, [&](cluster::Cluster& cluster) { share(cluster, options, figures); });
   }
   // What was measured before something failed is worth seeing, too.
-  const int reported = figures.measured.empty() && figures.shared.empty() ? 0 : report(figures, options);
-  if (status != 0 || reported != 0) return status != 0 ? status : reported;
-  return gate ? judge_run(figures, options) : 0;
+  if (!figures.measured.empty() || !figures.shared.empty()) report(figures, options);
+  return status == 0 && gate ? judge_run(figures, options) : status;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  cluster::catch_interrupts();
   Options options;
-  CLI::App app("This driver, the stock driver, NVMe-oF over TCP and RDMA: what an I/O costs.", "scripts/bench-compare");
+  CLI::App app("This driver, the stock driver, NVMe-oF over TCP and RDMA: what an I/O costs.", "bench-compare");
   app.add_option("--seconds", options.seconds, "of each measurement, all rounds together")
       ->envname("BENCH_S")
       ->check(CLI::Range(1, 36000))
@@ -209,11 +183,5 @@ int main(int argc, char** argv) {
   app.add_option("--plots", options.plots, "the plotting library, vega.min.js");
   app.add_option("--tree", options.tree, "that scripts/setup made");
   app.add_option("--commit", options.commit, "what is measured");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench-compare: {}\n", error.what());
-    return 1;
-  }
+  return bench::run_program(app, argc, argv, [&] { return run(options); });
 }

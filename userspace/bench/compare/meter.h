@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "bench/compare/figures.h"
 #include "bench/compare/rig.h"
 #include "bench/compare/tally.h"
@@ -17,10 +16,10 @@ namespace smartio::bench_compare {
 class Meter {
  public:
   /// Learns the functions of both hosts, waits until they are quiet, and looks for so long at what they do idle.
-  static Result<Meter> make(Rig& rig, const Scenario& scenario, std::string disk, double idle_seconds);
+  Meter(Rig& rig, const Scenario& scenario, std::string disk, double idle_seconds);
 
   /// fio for so long. The counters are read while it runs, its start and its end are not in them.
-  Result<Measured> measure(const Job& job, unsigned round, unsigned seconds);
+  Measured measure(const Job& job, unsigned round, unsigned seconds);
 
  private:
   /// A host's counters at one moment, which is between those of the drive's two.
@@ -35,17 +34,16 @@ class Meter {
     Tally idle;  ///< a second
   };
 
-  Meter(Rig& rig, const Scenario& scenario, std::string disk)
-      : rig_(rig), scenario_(scenario), disk_(std::move(disk)) {}
-  Result<void> learn(double idle_seconds);
   /// The ledger at one moment, and what the drive has done then.
   struct LedgerMoment {
     bench::DriveWork drive;
     bench::Ledger ledger;
   };
-  Result<Moment> moment(const std::string& host);
-  Result<LedgerMoment> ledger_moment();
-  Result<std::map<std::string, Moment>> moments();
+  Moment moment(const std::string& host);
+  LedgerMoment ledger_moment();
+  std::map<std::string, Moment> moments();
+  /// fio, and waits until it does I/O, and a twentieth of its time more.
+  void start(const Job& job, unsigned seconds);
 
   Rig& rig_;
   Scenario scenario_;
@@ -54,7 +52,7 @@ class Meter {
 };
 
 /// So many rounds of 1, 2, … hosts at once, borrowers first: 4 KiB random reads at depth 8, for so many seconds.
-Result<std::vector<Shared>> measure_sharing(Rig& rig, unsigned rounds, unsigned seconds,
-                                            const std::function<void(const Shared&)>& progress);
+std::vector<Shared> measure_sharing(Rig& rig, unsigned rounds, unsigned seconds,
+                                    const std::function<void(const Shared&)>& progress);
 
 }  // namespace smartio::bench_compare

@@ -152,8 +152,8 @@ Plot transactions(const std::vector<Cell>& cells, const Job& job) {
   for (const Cell& cell : cells) {
     if (cell.job().name != job.name || cell.scenario().driver != Driver::smartio || cell.scenario().host == kLender)
       continue;
-    for (const auto& [kind, traffic] : cell.ledger())
-      values.push_back({{"bar", cell.scenario().title}, {"part", kind}, {"value", traffic.transactions}});
+    for (const auto& [kind, count] : cell.ledger())
+      values.push_back({{"bar", cell.scenario().title}, {"part", kind}, {"value", count.transactions}});
   }
   return bars(fmt::format("Transactions on the cable for each I/O, {}", job.name), "TLPs", std::move(values));
 }

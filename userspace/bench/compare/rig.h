@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "bench/compare/scenario.h"
 #include "bench/guests/counters.h"
 #include "bench/guests/guests.h"
@@ -21,18 +20,18 @@ class Rig {
   Rig(cluster::Cluster& cluster, unsigned mtu) : cluster_(cluster), guests_(cluster), counters_(cluster), mtu_(mtu) {}
 
   /// A scenario's drivers, whatever was there before. The path of its disk on its host.
-  Result<std::string> enter(const Scenario& scenario);
+  std::string enter(const Scenario& scenario);
   /// One drive for all hosts of any cluster, the lender too. The path of its disk on each.
-  Result<std::map<std::string, std::string>> enter_sharing();
+  std::map<std::string, std::string> enter_sharing();
   /// No driver is left anywhere.
-  Result<void> leave();
+  void leave();
 
   [[nodiscard]] bench::Guests& guests() { return guests_; }
   [[nodiscard]] bench::Counters& counters() { return counters_; }
-  Result<std::vector<std::string>> hosts() const { return cluster_.running_hosts(); }
+  [[nodiscard]] std::vector<std::string> hosts() const { return bench::checked(cluster_.running_hosts()); }
 
  private:
-  Result<void> enter_fabrics(const std::string& transport);
+  void enter_fabrics(const std::string& transport);
 
   cluster::Cluster& cluster_;
   bench::Guests guests_;

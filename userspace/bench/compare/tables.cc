@@ -85,15 +85,15 @@ Table ledger_table(const Figures& figures) {
               .rows = {{"scenario", "job", "posted", "bytes", "non-posted", "bytes", "which"}}};
   for (const Cell& cell : cells(figures)) {
     if (cell.scenario().driver != Driver::smartio || cell.scenario().host == kLender) continue;
-    bench::Traffic posted;
-    bench::Traffic fetched;
+    bench::LedgerCell posted;
+    bench::LedgerCell fetched;
     std::string which;
-    for (const auto& [kind, traffic] : cell.ledger()) {
-      bench::Traffic& sum = kind.starts_with("posted") ? posted : fetched;
-      sum.transactions += traffic.transactions;
-      sum.bytes += traffic.bytes;
-      if (traffic.transactions >= 0.005)
-        which += fmt::format("{}{} {}", which.empty() ? "" : ", ", kind, amount(traffic.transactions));
+    for (const auto& [kind, count] : cell.ledger()) {
+      bench::LedgerCell& sum = kind.starts_with("posted") ? posted : fetched;
+      sum.transactions += count.transactions;
+      sum.bytes += count.bytes;
+      if (count.transactions >= 0.005)
+        which += fmt::format("{}{} {}", which.empty() ? "" : ", ", kind, amount(count.transactions));
     }
     table.rows.push_back({cell.scenario().title, cell.job().name, amount(posted.transactions), amount(posted.bytes),
                           amount(fetched.transactions), amount(fetched.bytes), which});
@@ -297,8 +297,7 @@ ordered_json to_json(const Tally& tally) {
 
 ordered_json to_json(const bench::Ledger& ledger) {
   auto out = ordered_json::object();
-  for (const auto& [kind, traffic] : ledger)
-    out[kind] = {{"transactions", traffic.transactions}, {"bytes", traffic.bytes}};
+  for (const auto& [kind, count] : ledger) out[kind] = {{"transactions", count.transactions}, {"bytes", count.bytes}};
   return out;
 }
 

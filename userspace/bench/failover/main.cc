@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,6 @@
 #include "bench/failover/rig.h"
 #include "bench/guests/session.h"
 #include "cluster/cluster.h"
-#include "cluster/interrupt.h"
 
 namespace {
 
@@ -29,62 +29,49 @@ struct Options {
   std::string output;
 };
 
-Result<void> measure(Rig& rig, const Options& options, Figures& figures) {
+void measure(Rig& rig, const Options& options, Figures& figures) {
   auto chosen = [&](const char* part) { return std::ranges::find(options.parts, part) != options.parts.end(); };
-  auto blackout = [&](Transport transport, const std::string& disk, Loss how) -> Result<void> {
+  auto blackout = [&](Transport transport, const std::string& disk, Loss how) {
     auto progress = [&](unsigned done) {
       if (done % 10 == 0 || done == options.samples)
         fmt::print(stderr, "{}, {}: {} of {}\n", name_of(transport), name_of(how), done, options.samples);
     };
-    auto measured = measure_blackouts(rig, transport, disk, how, options.samples, progress);
-    if (!measured) return fail(fmt::format("{}, {}: {}", name_of(transport), name_of(how), measured.error().message));
-    figures.blackouts.push_back(std::move(*measured));
+    figures.blackouts.push_back(measure_blackouts(rig, transport, disk, how, options.samples, progress));
     const std::string& stopped = figures.blackouts.back().stopped;
-    if (!stopped.empty()) return fail(fmt::format("{}, {}: {}", name_of(transport), name_of(how), stopped));
-    return {};
+    if (!stopped.empty())
+      throw std::runtime_error(fmt::format("{}, {}: {}", name_of(transport), name_of(how), stopped));
   };
   if (chosen("down") || chosen("silent") || chosen("throughput")) {
-    const auto disk = rig.enter(Transport::smartio);
-    if (!disk) return std::unexpected(disk.error());
+    const std::string disk = rig.enter(Transport::smartio);
     for (const Loss how : {Loss::none, Loss::down, Loss::silent}) {
-      if (how != Loss::none && !chosen(how == Loss::down ? "down" : "silent")) continue;
-      if (auto done = blackout(Transport::smartio, *disk, how); !done) return done;
+      if (how == Loss::none || chosen(how == Loss::down ? "down" : "silent")) blackout(Transport::smartio, disk, how);
     }
-    if (chosen("throughput")) {
-      auto measured = measure_throughput(rig, *disk, options.seconds);
-      if (!measured) return std::unexpected(measured.error());
-      figures.throughput = std::move(*measured);
-    }
+    if (chosen("throughput")) figures.throughput = measure_throughput(rig, disk, options.seconds);
   }
-  if (chosen("tcp")) {
-    const auto disk = rig.enter(Transport::nvmeof_tcp);
-    if (!disk) return std::unexpected(disk.error());
-    if (auto done = blackout(Transport::nvmeof_tcp, *disk, Loss::silent); !done) return done;
-  }
-  return {};
+  if (chosen("tcp")) blackout(Transport::nvmeof_tcp, rig.enter(Transport::nvmeof_tcp), Loss::silent);
 }
 
 int run(const Options& options) {
   bench::Session session{.name = "bench-failover", .up = {}, .use_running = options.use_running};
   session.up.topology = "pair-dual";
-  return bench::on_cluster(session, [&](cluster::Cluster& cluster) {
+  Figures figures;
+  const int status = bench::on_cluster(session, [&](cluster::Cluster& cluster) {
     Rig rig(cluster);
-    Figures figures;
-    Result<void> done = measure(rig, options, figures);
-    if (!figures.blackouts.empty() || !figures.throughput.empty()) {
-      fmt::print("\n{}", report(figures));
-      if (auto written = bench::write_figures(options.output, to_json(figures)); !written) done = written;
-    }
-    return done;
+    measure(rig, options, figures);
   });
+  // What was measured before something failed is worth seeing, too.
+  if (!figures.blackouts.empty() || !figures.throughput.empty()) {
+    fmt::print("\n{}", report(figures));
+    bench::write_figures(options.output, to_json(figures));
+  }
+  return status;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  cluster::catch_interrupts();
   Options options;
-  CLI::App app("What a pulled cable costs with two of them, beside NVMe-oF over TCP.", "scripts/bench-failover");
+  CLI::App app("What a pulled cable costs with two of them, beside NVMe-oF over TCP.", "bench-failover");
   app.add_option("--samples", options.samples, "lost cables of each kind")
       ->envname("BENCH_SAMPLES")
       ->check(CLI::Range(1, 100000))
@@ -98,11 +85,5 @@ int main(int argc, char** argv) {
   app.add_flag("--use-running", options.use_running,
                "the cluster $CLUSTER, which is up by: scripts/cluster up pair-dual");
   app.add_option("--output", options.output, "JSON")->required();
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench-failover: {}\n", error.what());
-    return 1;
-  }
+  return bench::run_program(app, argc, argv, [&] { return run(options); });
 }

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "bench/failover/report.h"
 #include "bench/failover/rig.h"
 
@@ -18,9 +17,9 @@ using Progress = std::function<void(unsigned done)>;
 /// One I/O at a time, reads and writes of 4 KiB, while the cable that carries them is lost `samples` times and put
 /// back, at random moments of what each side asks the other periodically. What was measured before an error is given,
 /// with the error.
-Result<Blackout> measure_blackouts(Rig& rig, Transport transport, const std::string& disk, Loss how, unsigned samples,
-                                   const Progress& progress);
+Blackout measure_blackouts(Rig& rig, Transport transport, const std::string& disk, Loss how, unsigned samples,
+                           const Progress& progress);
 /// With one path, with all, with one cable pulled, and when it is back; `seconds` each.
-Result<std::vector<Throughput>> measure_throughput(Rig& rig, const std::string& disk, unsigned seconds);
+std::vector<Throughput> measure_throughput(Rig& rig, const std::string& disk, unsigned seconds);
 
 }  // namespace smartio::bench_failover

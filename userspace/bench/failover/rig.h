@@ -12,6 +12,8 @@
 
 namespace smartio::bench_failover {
 
+inline constexpr const char* kBorrower = "borrower";
+
 /// How the borrower reaches the lender's drive.
 enum class Transport {
   smartio,
@@ -36,30 +38,26 @@ class Rig {
   explicit Rig(cluster::Cluster& cluster) : cluster_(cluster), guests_(cluster) {}
 
   /// The drive over this transport on the borrower, whatever was before: the path of its disk, all cables' paths live.
-  Result<std::string> enter(Transport transport);
+  std::string enter(Transport transport);
   /// Of nvme-core's multipath: numa, round-robin, queue-depth.
-  Result<void> set_policy(std::string_view policy);
+  void set_policy(std::string_view policy);
   /// up, down or silent; a network is just cut, if not up.
-  Result<void> set_cable(unsigned cable, std::string_view state);
-  Result<void> wait_all_live(std::chrono::seconds patience);
+  void set_cable(unsigned cable, std::string_view state);
+  void wait_all_live(std::chrono::seconds patience);
   /// The cable that carries the I/O which is in flight.
-  Result<unsigned> active_cable();
-  /// I/Os that the disk has completed.
-  Result<double> completed(const std::string& disk);
+  unsigned active_cable();
   /// The borrower's CLOCK_REALTIME in milliseconds.
-  Result<double> now_ms();
+  double now_ms() { return guests_.number(kBorrower, "date +%s%3N"); }
   [[nodiscard]] bench::Guests& guests() { return guests_; }
 
  private:
-  Result<void> leave();
-  Result<std::vector<Path>> paths();
+  void leave();
+  std::vector<Path> paths();
 
   cluster::Cluster& cluster_;
   bench::Guests guests_;
   std::vector<std::string> cables_;
   Transport transport_ = Transport::smartio;
 };
-
-inline constexpr const char* kBorrower = "borrower";
 
 }  // namespace smartio::bench_failover

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/result.h"
 #include "bench/guests/guests.h"
 #include "bench/guests/sample.h"
 #include "bench/guests/symbols.h"
@@ -17,9 +16,9 @@ class Counters {
  public:
   explicit Counters(cluster::Cluster& cluster) : cluster_(cluster) {}
 
-  Result<DriveWork> drive(const std::string& drive);
-  Result<Ledger> ledger();
-  Result<nlohmann::json> blocks(const std::string& host) { return cluster_.instructions(host, "blocks"); }
+  DriveWork drive(const std::string& drive);
+  Ledger ledger() { return ledger_from(checked(cluster_.fabric("ledger"))); }
+  nlohmann::json blocks(const std::string& host) { return checked(cluster_.instructions(host, "blocks")); }
 
  private:
   cluster::Cluster& cluster_;
@@ -28,6 +27,6 @@ class Counters {
 /// Seconds since any fixed moment.
 double now_seconds();
 /// The functions of a host as of now: modules that are loaded later are not among them. (This the guest notices.)
-Result<Symbols> symbols_of(Guests& guests, const std::string& host);
+Symbols symbols_of(Guests& guests, const std::string& host);
 
 }  // namespace smartio::bench

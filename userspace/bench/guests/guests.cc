@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/deadline.h"
@@ -14,55 +15,76 @@
 namespace smartio::bench {
 
 using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
 
-Result<std::string> Guests::shell(const std::string& host, std::string_view text, std::vector<std::string> arguments,
-                                  std::chrono::seconds patience) {
-  auto agent = cluster_.agent(host);
-  if (!agent) return std::unexpected(agent.error());
+void sleep_for(std::chrono::duration<double> time) {
+  const auto end = Clock::now() + time;
+  while (Clock::now() < end) {
+    if (cluster::interrupted() != 0) throw std::runtime_error("interrupted");
+    std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(200ms, end - Clock::now()));
+  }
+}
+
+void wait_for(std::chrono::milliseconds pause, std::chrono::seconds patience, const std::function<bool()>& holds,
+              const std::function<std::string()>& late) {
+  const auto deadline = Deadline::in(patience);
+  while (!holds()) {
+    if (deadline.passed()) throw std::runtime_error(late());
+    sleep_for(pause);
+  }
+}
+
+std::string Guests::shell(const std::string& host, std::string_view text, std::vector<std::string> arguments,
+                          std::chrono::seconds patience) {
+  auto agent = checked(cluster_.agent(host));
   std::vector<std::string> words{"bash", "-euo", "pipefail", "-c", std::string(text), "bash"};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  const auto outcome = cluster::execute(*agent, {.command = std::move(words), .input = {}, .timeout = patience});
-  if (!outcome) return std::unexpected(outcome.error());
-  if (outcome->exit_status() != 0) {
-    return fail(fmt::format("{}: status {} of: {}\n{}{}", host, outcome->exit_status(), text, outcome->output,
-                            outcome->errors));
+  auto outcome = checked(cluster::execute(agent, {.command = std::move(words), .input = {}, .timeout = patience}));
+  if (outcome.exit_status() != 0) {
+    throw std::runtime_error(
+        fmt::format("{}: status {} of: {}\n{}{}", host, outcome.exit_status(), text, outcome.output, outcome.errors));
   }
-  return outcome->output;
+  return std::move(outcome.output);
 }
 
-Result<void> Guests::start(const std::string& host, const std::vector<std::string>& command) {
-  const auto started = shell(host, R"(rm -f /run/bench.out /run/bench.status
+void Guests::start(const std::string& host, const std::vector<std::string>& command) {
+  shell(host, R"(rm -f /run/bench.out /run/bench.status
     setsid bash -c '"$@" > /run/bench.out 2>&1; echo $? > /run/bench.status' bash "$@" > /dev/null 2>&1 < /dev/null &)",
-                             command);
-  if (!started) return std::unexpected(started.error());
-  return {};
+        command);
 }
 
-Result<std::string> Guests::finish(const std::string& host, std::chrono::seconds patience) {
-  const auto deadline = Deadline::in(patience);
-  while (cluster::interrupted() == 0) {
-    const auto status = shell(host, "cat /run/bench.status 2> /dev/null || true");
-    if (!status) return status;
-    if (const auto code = trimmed(*status); !code.empty()) {
-      auto output = shell(host, "cat /run/bench.out");
-      if (output && code != "0") return fail(fmt::format("{}: the program ended with {}: {}", host, code, *output));
-      return output;
-    }
-    if (deadline.passed()) return fail(fmt::format("{}: the program does not end", host));
-    std::this_thread::sleep_for(500ms);
+std::string Guests::finish(const std::string& host, std::chrono::seconds patience) {
+  std::string status;
+  auto ended = [&] {
+    status = trimmed(shell(host, "cat /run/bench.status 2> /dev/null || true"));
+    return !status.empty();
+  };
+  wait_for(500ms, patience, ended, [&] { return fmt::format("{}: the program does not end", host); });
+  std::string text = output(host);
+  if (status != "0") throw std::runtime_error(fmt::format("{}: the program ended with {}: {}", host, status, text));
+  return text;
+}
+
+double Guests::completed(const std::string& host, const std::string& disk) {
+  return number(host, R"sh(read -r r _ _ _ w _ < "/sys/block/${1##*/}/stat"; echo $((r + w)))sh", {disk});
+}
+
+double Guests::number(const std::string& host, std::string_view text, std::vector<std::string> arguments) {
+  const std::string printed = shell(host, text, std::move(arguments));
+  try {
+    return std::stod(printed);
+  } catch (const std::logic_error&) {
+    throw std::runtime_error(fmt::format("{}: expected a number, saw: {:.80}", host, printed));
   }
-  return fail("interrupted");
 }
 
-Result<std::string> Guests::file(const std::string& host, std::string_view path) {
-  auto agent = cluster_.agent(host);
-  if (!agent) return std::unexpected(agent.error());
+std::string Guests::file(const std::string& host, std::string_view path) {
+  auto agent = checked(cluster_.agent(host));
   std::string text;
-  const auto pulled = cluster::Transfer(cluster_.folder(), *agent).pull(std::string(path), [&](std::string_view bytes) {
+  checked(cluster::Transfer(cluster_.folder(), agent).pull(std::string(path), [&](std::string_view bytes) {
     text += bytes;
     return Result<void>();
-  });
-  if (!pulled) return std::unexpected(pulled.error());
+  }));
   return text;
 }
 

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -11,20 +15,39 @@
 
 namespace smartio::bench {
 
+/// Any error ends a benchmark: what runs on a cluster throws std::runtime_error, and run_program() prints it.
+template <typename T>
+T checked(Result<T>&& result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+/// Sleeps. ^C ends it, and it throws then.
+void sleep_for(std::chrono::duration<double> time);
+/// Asks every `pause` until `holds()`. Throws with the text of `late()` after `patience`, and after ^C.
+void wait_for(std::chrono::milliseconds pause, std::chrono::seconds patience, const std::function<bool()>& holds,
+              const std::function<std::string()>& late);
+
 /// Programs on the hosts of a cluster.
 class Guests {
  public:
   explicit Guests(cluster::Cluster& cluster) : cluster_(cluster) {}
 
   /// A piece of bash on a host, with `arguments` as $1 and so on: what it printed. Its failure is an error.
-  Result<std::string> shell(const std::string& host, std::string_view text, std::vector<std::string> arguments = {},
-                            std::chrono::seconds patience = std::chrono::seconds(60));
+  std::string shell(const std::string& host, std::string_view text, std::vector<std::string> arguments = {},
+                    std::chrono::seconds patience = std::chrono::seconds(60));
   /// Starts a program that goes on by itself: nothing asks after it, so as not to disturb what is measured. One a host.
-  Result<void> start(const std::string& host, const std::vector<std::string>& command);
-  /// Waits for what start() started: its output.
-  Result<std::string> finish(const std::string& host, std::chrono::seconds patience);
+  void start(const std::string& host, const std::vector<std::string>& command);
+  /// What the program that start() started has printed so far.
+  std::string output(const std::string& host) { return shell(host, "cat /run/bench.out"); }
+  /// Waits for its end: its output. Its failure is an error.
+  std::string finish(const std::string& host, std::chrono::seconds patience);
+  /// I/Os that a disk has completed, given its path.
+  double completed(const std::string& host, const std::string& disk);
+  /// The number that a piece of bash prints.
+  double number(const std::string& host, std::string_view text, std::vector<std::string> arguments = {});
   /// What is in a file of a host, which may be large.
-  Result<std::string> file(const std::string& host, std::string_view path);
+  std::string file(const std::string& host, std::string_view path);
 
  private:
   cluster::Cluster& cluster_;

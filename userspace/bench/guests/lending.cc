@@ -3,19 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <thread>
-
-#include "base/deadline.h"
 #include "base/text.h"
-#include "cluster/interrupt.h"
 
 namespace smartio::bench {
 
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr auto kPatience = 60s;
 
 // The disks there are, or those whose serial number begins with $1: /dev/nvmeXnY, not the hidden disks of their paths.
 constexpr std::string_view kDisk = R"(for d in /sys/block/nvme*; do
@@ -39,32 +33,21 @@ for m in nvme smartio_nvme_mgr ntb_smartio; do ! [ -d /sys/module/$m ] || modpro
 
 }  // namespace
 
-Result<void> lend(Guests& guests, const std::vector<std::string>& hosts) {
-  for (const std::string& host : hosts) {
-    if (const auto loaded = guests.shell(host, "modprobe ntb_hw_amd; modprobe ntb_smartio"); !loaded) {
-      return std::unexpected(loaded.error());
-    }
-  }
-  const auto lent = guests.shell(kLender, fmt::format("{}smartioctl lend \"{}\"", kLend, kDriveAddress));
-  if (!lent) return std::unexpected(lent.error());
-  return {};
+void lend(Guests& guests, const std::vector<std::string>& hosts) {
+  for (const std::string& host : hosts) guests.shell(host, "modprobe ntb_hw_amd; modprobe ntb_smartio");
+  guests.shell(kLender, fmt::format("{}smartioctl lend \"{}\"", kLend, kDriveAddress));
 }
 
-Result<void> unlend(Guests& guests, const std::string& host) {
-  const auto left = guests.shell(host, kUnlend);
-  if (!left) return std::unexpected(left.error());
-  return {};
-}
+void unlend(Guests& guests, const std::string& host) { guests.shell(host, kUnlend); }
 
-Result<std::string> one_disk(Guests& guests, const std::string& host, const std::string& drive) {
-  const auto deadline = Deadline::in(kPatience);
-  while (!deadline.passed() && cluster::interrupted() == 0) {
-    const auto disk = guests.shell(host, kDisk, {drive.empty() ? "" : drive + "-"});
-    if (!disk) return disk;
-    if (std::string path(trimmed(*disk)); !path.empty() && path.find('\n') == std::string::npos) return path;
-    std::this_thread::sleep_for(200ms);
-  }
-  return fail(fmt::format("waited in vain for the one NVMe disk on {}", host));
+std::string one_disk(Guests& guests, const std::string& host, const std::string& drive) {
+  std::string path;
+  auto one = [&] {
+    path = trimmed(guests.shell(host, kDisk, {drive.empty() ? "" : drive + "-"}));
+    return !path.empty() && path.find('\n') == std::string::npos;
+  };
+  wait_for(200ms, 60s, one, [&] { return fmt::format("{}: not one NVMe disk, but: '{}'", host, path); });
+  return path;
 }
 
 }  // namespace smartio::bench

@@ -12,13 +12,13 @@ namespace smartio::bench {
 inline constexpr const char* kLender = "lender";
 
 /// The drive of the lender is lent to these hosts (which are the lender and others), over links that are up.
-Result<void> lend(Guests& guests, const std::vector<std::string>& hosts);
+void lend(Guests& guests, const std::vector<std::string>& hosts);
 /// No fio and no NVMe driver is left on a host, and nothing of it is lent: borrowers first, the lender last.
-Result<void> unlend(Guests& guests, const std::string& host);
+void unlend(Guests& guests, const std::string& host);
 /// What a bash script prints as the PCI address of the lender's drive.
 inline constexpr const char* kDriveAddress = "$(grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6)";
 /// Waits for the one NVMe disk of a host that can be read, and gives its path: /dev/nvmeXnY. If a drive is named, of
 /// the disks of that drive of the fabric (by its serial number, which begins with the name).
-Result<std::string> one_disk(Guests& guests, const std::string& host, const std::string& drive = "");
+std::string one_disk(Guests& guests, const std::string& host, const std::string& drive = "");
 
 }  // namespace smartio::bench

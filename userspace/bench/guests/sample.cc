@@ -13,7 +13,7 @@ Ledger ledger_from(const json& ledger) {
     for (const char* direction : {"from_primary", "from_secondary"}) {
       for (const auto& [key, name] : {std::pair("posted", "posted "), std::pair("non_posted", "non-posted ")}) {
         for (const auto& [kind, cell] : link.at(direction).at(key).items()) {
-          Traffic& sum = sums[name + kind];
+          LedgerCell& sum = sums[name + kind];
           sum.transactions += cell.at("transactions").get<double>();
           sum.bytes += cell.at("bytes").get<double>();
         }
@@ -28,7 +28,7 @@ Ledger ledger_per_io(const Ledger& from, const Ledger& to, double ios) {
   if (ios <= 0) return result;
   for (const auto& [kind, now] : to) {
     const auto found = from.find(kind);
-    const Traffic before = found == from.end() ? Traffic{} : found->second;
+    const LedgerCell before = found == from.end() ? LedgerCell{} : found->second;
     if (now.transactions > before.transactions) {
       result[kind] = {.transactions = (now.transactions - before.transactions) / ios,
                       .bytes = (now.bytes - before.bytes) / ios};

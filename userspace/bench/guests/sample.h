@@ -8,13 +8,13 @@
 namespace smartio::bench {
 
 /// Of one kind on all links together: TLPs, and the bytes in them.
-struct Traffic {
+struct LedgerCell {
   double transactions = 0;
   double bytes = 0;
 
-  bool operator==(const Traffic&) const = default;
+  bool operator==(const LedgerCell&) const = default;
 };
-using Ledger = std::map<std::string, Traffic>;  ///< by "posted KIND" or "non-posted KIND"
+using Ledger = std::map<std::string, LedgerCell>;  ///< by "posted KIND" or "non-posted KIND"
 
 /// I/O that a drive has done since it is there.
 struct DriveWork {

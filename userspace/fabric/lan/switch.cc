@@ -114,7 +114,7 @@ void Switch::attach(std::size_t index) {
   auto& port = ports_[index];
   UniqueFd fd(::accept4(port.listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!fd) return;
-  // A host has one QEMU. If it was started anew, the one before is gone, whether or not we have heard of it.
+  // A host has one QEMU. If it was started again, the one before is gone, whether or not we have heard of it.
   if (port.fd) detach(index);
   if (!watch(epoll_.get(), EPOLL_CTL_ADD, fd.get(), EPOLLIN, connection_key(index))) {
     spdlog::error("lan: {}: epoll: {}", port.name, std::strerror(errno));

@@ -14,6 +14,7 @@
 
 #include "fabric/ntb/cable.h"
 #include "fabric/pci/host.h"
+#include "fabric/pci/test_memory.h"
 #include "fabric/vfio_user/client.h"
 #include "fabric/vfio_user/server.h"
 
@@ -46,7 +47,7 @@ struct Pair {
       clients.push_back(must(vfio_user::Client::open(socket)));
       must(clients.back().store<std::uint16_t>(vfio_user::kConfigRegion, 4, 6));  // Command: memory space, bus master
     }
-    must(b().dma_map({0}, kMemory, memory.fd(), 0));
+    must(b().dma_map({0}, kMemory, memory.raw_fd(), 0));
     must(b().store<std::uint64_t>(0, ntb::reg::PEER_VIEW + ntb::reg::BAR23XLAT, 0));
     must(b().store<std::uint64_t>(0, ntb::reg::PEER_VIEW + ntb::reg::BAR23LMT, kMemory));
   }
@@ -59,7 +60,7 @@ struct Pair {
   vfio_user::Client& b() { return clients[1]; }
 
   std::filesystem::path folder;
-  vfio_user::SharedMemory memory = must(vfio_user::SharedMemory::create(kMemory));
+  pci::TestMemory memory{kMemory};
   ntb::Cable cable{{.name = "ab", .windows = {kMemory, 1 << 16}}};
   pci::MemoryFiles files;
   pci::Host host_a{"a", false, files};

@@ -153,7 +153,7 @@ TEST_P(Shutting, WaitsForTheWriteUnderWay) {
   // Time for one that does not wait to return: can only ever pass where it does wait, however slow the machine.
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
   while (std::chrono::steady_clock::now() < until && landed_by_then == 99) std::this_thread::yield();
-  EXPECT_EQ(landed_by_then, 99U) << "returned while a write was under way";
+  EXPECT_EQ(landed_by_then, 99U) << "returned while a write was in flight";
   host_b.pause = false;
   closer.join();
   EXPECT_EQ(landed_by_then, 1U);

@@ -36,7 +36,7 @@ class RegisterFile {
   struct Effects {
     Vectors own = 0;               ///< interrupts to this side
     std::uint32_t doorbells = 0;   ///< bits of the peer to ring
-    bool window_narrowed = false;  ///< an open window was moved or shut: writes under way must end first
+    bool window_narrowed = false;  ///< an open window was moved or shut: writes in flight must end first
     bool heard_of_loss = false;    ///< the driver has dealt with a LINK_DOWN event
   };
   /// Writes the bytes of `value` that `mask` selects to the 8 bytes at `offset` (a multiple of 8). A 64-bit register

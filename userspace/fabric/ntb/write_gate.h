@@ -15,7 +15,7 @@ namespace smartio::ntb {
 /// new writes, since those count in the other of two counters.
 class WriteGate {
  public:
-  /// A write under way. Cheap: one atomic add and one subtract.
+  /// A write in flight. Cheap: one atomic add and one subtract.
   class Pass {
    public:
     explicit Pass(WriteGate& gate);

@@ -532,7 +532,7 @@ TEST_F(AdminCommands, FirmwareRefuses) {
 
 TEST_F(AdminCommands, ManyPiecesOfFirmwareAreBounded) {
   for (std::uint32_t i = 0; i < 1000; ++i) EXPECT_TRUE(download("x", i * 2 + 2).ok());
-  EXPECT_EQ(download("SMARTIO FIRMWARE1.2 beta").ok(), true) << "offset 0 starts anew";
+  EXPECT_EQ(download("SMARTIO FIRMWARE1.2 beta").ok(), true) << "offset 0 starts again";
   EXPECT_TRUE(commit(1, 2).ok());
 }
 

@@ -79,7 +79,7 @@ Status get_log_page(ActiveCommand& x) {
   std::memcpy(data.data(), page->data() + offset, available);
   if (const Status sent = x.send(data); !sent.ok()) return sent;
   if (retain) return status::kSuccess;
-  // The host has seen it: the list starts anew, unless it changed while it was sent, and its event may come again.
+  // The host has seen it: the list begins again, unless it changed while it was sent, and its event may come again.
   if (id == LogId::changed_namespaces && x.still_valid().ok()) x.drive.changed_namespaces.clear();
   x.drive.logs_read.push_back(id);
   return status::kSuccess;

@@ -60,7 +60,7 @@ class WriteCache {
   std::uint32_t root(std::uint32_t group);
   void release(Line& line);
   void evict(std::uint64_t bytes);
-  /// Drops dead lines and those of the groups in `leaving` (indexed by root), and numbers groups anew.
+  /// Drops dead lines and those of the groups in `leaving` (indexed by root), and numbers groups again.
   void compact(const std::vector<bool>& leaving);
 
   std::uint64_t capacity_;

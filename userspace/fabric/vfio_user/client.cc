@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "fabric/vfio_user/client.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,23 +15,6 @@
 namespace smartio::vfio_user {
 
 using Clock = std::chrono::steady_clock;
-
-Result<SharedMemory> SharedMemory::create(std::size_t size, bool seal) {
-  UniqueFd fd(::memfd_create("guest-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) {
-    return fail(fmt::format("memfd of {} bytes: {}", size, std::strerror(errno)));
-  }
-  if (seal && ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) {
-    return fail(fmt::format("sealing a memfd: {}", std::strerror(errno)));
-  }
-  void* base = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (base == MAP_FAILED) return fail(fmt::format("mmap of {} bytes: {}", size, std::strerror(errno)));
-  return SharedMemory(std::move(fd), {static_cast<std::byte*>(base), size});
-}
-
-SharedMemory::~SharedMemory() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
-}
 
 Result<Client> Client::connect(const std::filesystem::path& path) {
   return connect_unix(path).transform([](UniqueFd socket) { return Client(std::move(socket)); });
@@ -192,8 +172,7 @@ bool Client::closed_within(std::chrono::milliseconds time) {
 
 namespace {
 Result<void> done(const Result<std::vector<std::byte>>& reply) {
-  if (!reply) return std::unexpected(reply.error());
-  return {};
+  return reply.transform([](const auto&) {});
 }
 }  // namespace
 
@@ -259,20 +238,13 @@ Result<void> Client::region_read(std::uint32_t region, std::uint64_t offset, std
   return {};
 }
 
-Result<void> Client::region_write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data) {
+Result<void> Client::region_write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data,
+                                  std::uint32_t flags) {
   const RegionAccess access{offset, region, static_cast<std::uint32_t>(data.size())};
   std::vector<std::byte> body(sizeof(access) + data.size());
   std::memcpy(body.data(), &access, sizeof(access));
   std::memcpy(body.data() + sizeof(access), data.data(), data.size());
-  return done(call(Command::region_write, body));
-}
-
-Result<void> Client::post(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data) {
-  const RegionAccess access{offset, region, static_cast<std::uint32_t>(data.size())};
-  std::vector<std::byte> body(sizeof(access) + data.size());
-  std::memcpy(body.data(), &access, sizeof(access));
-  std::memcpy(body.data() + sizeof(access), data.data(), data.size());
-  return done(call({next_id_++, static_cast<std::uint16_t>(Command::region_write), 0, kFlagNoReply, 0}, body));
+  return done(call({next_id_++, static_cast<std::uint16_t>(Command::region_write), 0, flags, 0}, body));
 }
 
 Result<void> Client::post_many(std::span<const WriteMultiStore> stores) {

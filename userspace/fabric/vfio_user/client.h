@@ -18,24 +18,6 @@
 
 namespace smartio::vfio_user {
 
-/// A guest's memory for a Client: a sealed memfd, mapped here as well.
-class SharedMemory {
- public:
-  /// `seal` off gives a file that the server must not trust.
-  static Result<SharedMemory> create(std::size_t size, bool seal = true);
-  SharedMemory(SharedMemory&& other) noexcept : fd_(std::move(other.fd_)), bytes_(std::exchange(other.bytes_, {})) {}
-  SharedMemory& operator=(SharedMemory&&) = delete;
-  ~SharedMemory();
-
-  [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
-
- private:
-  SharedMemory(UniqueFd fd, std::span<std::byte> bytes) : fd_(std::move(fd)), bytes_(bytes) {}
-  UniqueFd fd_;
-  std::span<std::byte> bytes_;
-};
-
 /// The other side of the protocol: stands in for a guest's QEMU in tests, benchmarks and fuzzers. Every call waits
 /// for its answer (but for posted writes) and meanwhile answers the device's DMA through the handler. For one
 /// thread. Errors are what went wrong, a server's error reply included ("REGION_READ: Invalid argument").
@@ -70,7 +52,8 @@ class Client {
   Result<void> reset();
 
   Result<void> region_read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> data);
-  Result<void> region_write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data);
+  Result<void> region_write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data,
+                            std::uint32_t flags = 0);
   template <typename T>
   Result<T> load(std::uint32_t region, std::uint64_t offset) {
     T value{};
@@ -83,7 +66,9 @@ class Client {
     return region_write(region, offset, std::as_bytes(std::span(&value, 1)));
   }
   /// A posted store, as a guest's.
-  Result<void> post(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data);
+  Result<void> post(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data) {
+    return region_write(region, offset, data, kFlagNoReply);
+  }
   /// Posted stores in one message, as QEMU sends them when it lags behind.
   Result<void> post_many(std::span<const WriteMultiStore> stores);
 

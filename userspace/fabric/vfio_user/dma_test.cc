@@ -42,38 +42,37 @@ class ShortDeadline : public Dma {
 };
 
 TEST_F(Dma, GoesStraightIntoMappedMemory) {
-  auto memory = SharedMemory::create(1 << 20);
-  ASSERT_TRUE(memory && client_.dma_map({0x100000}, 1 << 19, memory->fd(), 1 << 19));
+  const pci::TestMemory memory(1 << 20);
+  ASSERT_TRUE(client_.dma_map({0x100000}, 1 << 19, memory.raw_fd(), 1 << 19));
   const std::uint64_t value = 0x1234;
   EXPECT_EQ(served_.endpoint().write({0x100008}, bytes_of(value), {}).delivery, Delivery::memory);
-  EXPECT_EQ(std::memcmp(memory->bytes().data() + (1 << 19) + 8, &value, 8), 0);
+  EXPECT_EQ(std::memcmp(memory.bytes().data() + (1 << 19) + 8, &value, 8), 0);
   EXPECT_TRUE(client_.dma_unmap({0x100000}, 1 << 19));
   EXPECT_EQ(served_.endpoint().write({0x100008}, bytes_of(value), {}).delivery, Delivery::qemu);
 }
 
 TEST_F(Dma, MapErrorsAreAnsweredAndTheConnectionLives) {
-  auto memory = SharedMemory::create(1 << 16);
-  ASSERT_TRUE(memory);
-  EXPECT_FALSE(client_.dma_map({0}, 0, memory->fd(), 0));
+  const pci::TestMemory memory(1 << 16);
+  EXPECT_FALSE(client_.dma_map({0}, 0, memory.raw_fd(), 0));
   EXPECT_EQ(client_.last_error(), EINVAL);
-  EXPECT_FALSE(client_.dma_map({0}, 1 << 17, memory->fd(), 0));
+  EXPECT_FALSE(client_.dma_map({0}, 1 << 17, memory.raw_fd(), 0));
   EXPECT_FALSE(client_.dma_map({0}, 4096, -1, 0, kDmaMapRead | kDmaMapMmap));
   EXPECT_EQ(client_.last_error(), EINVAL);
-  EXPECT_FALSE(client_.dma_map({0}, 4096, memory->fd(), 0, 0x10));
-  EXPECT_TRUE(client_.dma_map({0}, 4096, memory->fd(), 0));
-  EXPECT_FALSE(client_.dma_map({0}, 4096, memory->fd(), 0));
+  EXPECT_FALSE(client_.dma_map({0}, 4096, memory.raw_fd(), 0, 0x10));
+  EXPECT_TRUE(client_.dma_map({0}, 4096, memory.raw_fd(), 0));
+  EXPECT_FALSE(client_.dma_map({0}, 4096, memory.raw_fd(), 0));
   EXPECT_EQ(client_.last_error(), EEXIST);
   EXPECT_TRUE(client_.dma_map({4096}, 4096, -1, 0)) << "memory that only QEMU reaches";
-  EXPECT_TRUE(client_.dma_map({8192}, 4096, memory->fd(), 0, kDmaMapRead | kDmaMapFileIo));
+  EXPECT_TRUE(client_.dma_map({8192}, 4096, memory.raw_fd(), 0, kDmaMapRead | kDmaMapFileIo));
   EXPECT_FALSE(client_.dma_unmap({0}, 4096, 1)) << "no dirty pages";
   EXPECT_TRUE(client_.dma_unmap({0}, 0, kDmaUnmapAll));
   EXPECT_EQ(served_.endpoint().memory().ranges(), 0U);
 }
 
 TEST_F(Dma, ATruncatedFileDoesNotKillTheProcess) {
-  auto memory = SharedMemory::create(1 << 16, false);
-  ASSERT_TRUE(memory && client_.dma_map({0}, 1 << 16, memory->fd(), 0));
-  ASSERT_EQ(::ftruncate(memory->fd(), 0), 0);
+  const pci::TestMemory memory(1 << 16, false);
+  ASSERT_TRUE(client_.dma_map({0}, 1 << 16, memory.raw_fd(), 0));
+  ASSERT_EQ(::ftruncate(memory.raw_fd(), 0), 0);
   const std::uint64_t value = 1;
   EXPECT_EQ(served_.endpoint().write({0x8000}, bytes_of(value), {}).delivery, Delivery::qemu);
 }
@@ -237,9 +236,8 @@ TEST_F(Dma, AGuestThatLeavesItsRepliesLyingIsNotReadFrom) {
 }
 
 TEST_F(Dma, UnmapIsAnsweredOnlyWhenCopiesHaveEnded) {
-  auto memory = SharedMemory::create(1 << 17);
-  ASSERT_TRUE(memory);
-  const std::vector<std::byte> expected(memory->bytes().size(), std::byte{0xaa});
+  const pci::TestMemory memory(1 << 17);
+  const std::vector<std::byte> expected(memory.bytes().size(), std::byte{0xaa});
   std::atomic<std::uint64_t> copies{0};
   std::vector<std::jthread> devices;
   for (std::uint64_t i = 0; i < 2; ++i) {
@@ -252,14 +250,14 @@ TEST_F(Dma, UnmapIsAnsweredOnlyWhenCopiesHaveEnded) {
   }
   client_.set_dma_handler({.read = {}, .write = [](BusAddress, std::span<const std::byte>) { return true; }});
   for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(client_.dma_map({0}, 1 << 17, memory->fd(), 0));
+    ASSERT_TRUE(client_.dma_map({0}, 1 << 17, memory.raw_fd(), 0));
     const std::uint64_t before = copies;
     while (copies < before + 4) std::this_thread::yield();
     ASSERT_TRUE(client_.dma_unmap({0}, 1 << 17));
     // From here on the memory is the guest's alone: what it writes stays.
-    std::memset(memory->bytes().data(), 0xaa, expected.size());
+    std::memset(memory.bytes().data(), 0xaa, expected.size());
     ASSERT_TRUE(client_.info());
-    ASSERT_EQ(std::memcmp(memory->bytes().data(), expected.data(), expected.size()), 0);
+    ASSERT_EQ(std::memcmp(memory.bytes().data(), expected.data(), expected.size()), 0);
   }
 }
 
@@ -273,15 +271,14 @@ TEST_F(Dma, InterruptsAndDmaGoOnWhileGuestsComeAndGo) {
       served_.endpoint().interrupt(0);
     }
   });
-  auto memory = SharedMemory::create(4096);
-  ASSERT_TRUE(memory);
+  const pci::TestMemory memory(4096);
   for (int i = 0; i < 20; ++i) {
     served_.replace(client_);
     const UniqueFd irq = pci::new_eventfd();
     const std::array<int, 1> fds = {irq.get()};
     client_.set_dma_handler({.read = [](BusAddress, std::span<std::byte>) { return true; },
                              .write = [](BusAddress, std::span<const std::byte>) { return true; }});
-    ASSERT_TRUE(client_.dma_map({0}, 4096, memory->fd(), 0));
+    ASSERT_TRUE(client_.dma_map({0}, 4096, memory.raw_fd(), 0));
     ASSERT_TRUE(client_.set_irqs(0, fds));
     while (pci::signals(irq) == 0) ASSERT_TRUE(client_.serve(5s).has_value());
   }

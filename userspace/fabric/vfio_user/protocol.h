@@ -3,6 +3,7 @@
 // the commands'). All little endian. Structures follow the 16-byte header.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,40 +29,25 @@ enum class Command : std::uint16_t {
   dirty_pages = 14,
   region_write_multi = 15,
 };
+inline constexpr std::array kCommandNames{"VERSION",
+                                          "DMA_MAP",
+                                          "DMA_UNMAP",
+                                          "DEVICE_GET_INFO",
+                                          "DEVICE_GET_REGION_INFO",
+                                          "DEVICE_GET_REGION_IO_FDS",
+                                          "DEVICE_GET_IRQ_INFO",
+                                          "DEVICE_SET_IRQS",
+                                          "REGION_READ",
+                                          "REGION_WRITE",
+                                          "DMA_READ",
+                                          "DMA_WRITE",
+                                          "DEVICE_RESET",
+                                          "DIRTY_PAGES",
+                                          "REGION_WRITE_MULTI"};
+static_assert(kCommandNames.size() == static_cast<std::size_t>(Command::region_write_multi));
 constexpr const char* name(Command command) {
-  switch (command) {
-    case Command::version:
-      return "VERSION";
-    case Command::dma_map:
-      return "DMA_MAP";
-    case Command::dma_unmap:
-      return "DMA_UNMAP";
-    case Command::device_get_info:
-      return "DEVICE_GET_INFO";
-    case Command::device_get_region_info:
-      return "DEVICE_GET_REGION_INFO";
-    case Command::device_get_region_io_fds:
-      return "DEVICE_GET_REGION_IO_FDS";
-    case Command::device_get_irq_info:
-      return "DEVICE_GET_IRQ_INFO";
-    case Command::device_set_irqs:
-      return "DEVICE_SET_IRQS";
-    case Command::region_read:
-      return "REGION_READ";
-    case Command::region_write:
-      return "REGION_WRITE";
-    case Command::dma_read:
-      return "DMA_READ";
-    case Command::dma_write:
-      return "DMA_WRITE";
-    case Command::device_reset:
-      return "DEVICE_RESET";
-    case Command::dirty_pages:
-      return "DIRTY_PAGES";
-    case Command::region_write_multi:
-      return "REGION_WRITE_MULTI";
-  }
-  return "unknown command";
+  const auto index = static_cast<std::size_t>(command) - 1;
+  return index < kCommandNames.size() ? kCommandNames[index] : "unknown command";
 }
 
 /// "Header".

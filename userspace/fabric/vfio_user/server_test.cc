@@ -155,8 +155,8 @@ TEST_F(Serving, ResetsTheFunction) {
 }
 
 TEST_F(Serving, TheNextGuestFindsAFreshDevice) {
-  auto memory = SharedMemory::create(1 << 16);
-  ASSERT_TRUE(memory && client_.dma_map({0}, 1 << 16, memory->fd(), 0));
+  const pci::TestMemory memory(1 << 16);
+  ASSERT_TRUE(client_.dma_map({0}, 1 << 16, memory.raw_fd(), 0));
   served_.replace(client_, false);
   EXPECT_EQ(served_.function().disconnects(), 1);
   EXPECT_EQ(served_.function().last_reset(), pci::ResetCause::disconnect);
@@ -177,14 +177,13 @@ TEST_F(Serving, GuestsComeAndGoAndLeaveNoDescriptor) {
     for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
     return count;
   };
-  auto memory = SharedMemory::create(1 << 16);
-  ASSERT_TRUE(memory);
+  const pci::TestMemory memory(1 << 16);
   const UniqueFd irq = pci::new_eventfd();
   const std::array<int, 1> fds = {irq.get()};
   const std::size_t before = open_files();
   for (int i = 0; i < 20; ++i) {
     served_.replace(client_);
-    ASSERT_TRUE(client_.dma_map({0}, 1 << 16, memory->fd(), 0));
+    ASSERT_TRUE(client_.dma_map({0}, 1 << 16, memory.raw_fd(), 0));
     ASSERT_TRUE(client_.set_irqs(0, fds));
     // The last words of a guest that dies in the middle of them.
     const Header half{1, static_cast<std::uint16_t>(Command::dma_map), sizeof(Header) + sizeof(DmaMap), 0, 0};

@@ -37,8 +37,8 @@ void posted_window_writes(benchmark::State& state) {
   Served far("far");
   Client client = near.client();
   Client other = far.client();
-  auto memory = SharedMemory::create(16 << 20);
-  if (!memory || !other.dma_map({0}, 16 << 20, memory->fd(), 0)) return state.SkipWithError("no memory");
+  const pci::TestMemory memory(16 << 20);
+  if (!other.dma_map({0}, 16 << 20, memory.raw_fd(), 0)) return state.SkipWithError("no memory");
   near.function().open_window(far.endpoint(), {0});
   std::vector<WriteMultiStore> stores(200);
   std::uint64_t next = 0;
@@ -61,8 +61,8 @@ void write_many(benchmark::State& state) {
   spdlog::set_level(spdlog::level::warn);
   Served far("many");
   Client other = far.client();
-  auto memory = SharedMemory::create(1 << 20);
-  if (!memory || !other.dma_map({0}, 1 << 20, memory->fd(), 0)) return state.SkipWithError("no memory");
+  const pci::TestMemory memory(1 << 20);
+  if (!other.dma_map({0}, 1 << 20, memory.raw_fd(), 0)) return state.SkipWithError("no memory");
   std::vector<pci::BusStore> stores(200);
   std::vector<pci::Outcome> outcomes(200);
   for (std::size_t i = 0; i < stores.size(); ++i) stores[i] = {{i * 8}, 8, i};

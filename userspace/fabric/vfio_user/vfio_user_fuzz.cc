@@ -13,6 +13,7 @@
 
 #include "fabric/pci/fake_function.h"
 #include "fabric/pci/host.h"
+#include "fabric/pci/test_memory.h"
 #include "fabric/vfio_user/client.h"
 #include "fabric/vfio_user/connection.h"
 
@@ -68,10 +69,10 @@ void send(int socket, std::span<const std::byte> bytes, std::span<const int> fds
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   spdlog::set_level(spdlog::level::off);
-  static const auto memory = SharedMemory::create(1 << 16);
-  static const auto loose = SharedMemory::create(1 << 16, false);
+  static const pci::TestMemory memory(1 << 16);
+  static const pci::TestMemory loose(1 << 16, false);
   static const UniqueFd irq(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  const std::array<int, 4> known = {memory->fd(), irq.get(), loose->fd(), memory->fd()};
+  const std::array<int, 4> known = {memory.raw_fd(), irq.get(), loose.raw_fd(), memory.raw_fd()};
 
   pci::MemoryFiles files;
   pci::FakeFunction function;

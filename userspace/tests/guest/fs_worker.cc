@@ -31,7 +31,7 @@ namespace {
 using smartio::open_file;
 using smartio::UniqueFd;
 
-constexpr std::size_t kFileBytes = 3 * 4096 + 100;  // of a file that is made anew each round
+constexpr std::size_t kFileBytes = 3 * 4096 + 100;  // of a file that is written again in each round
 constexpr std::size_t kRecordBytes = 32;            // of a line in the common log
 constexpr std::size_t kDirectBytes = 64 * 1024;     // of a direct write
 constexpr off_t kDirectStride = 1024 * 1024;        // between the parts of two hosts

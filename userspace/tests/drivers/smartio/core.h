@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The core, loaded anew for each test, a drive to lend, and hosts.
+// The core, loaded again for each test, a drive to lend, and hosts.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -88,7 +88,7 @@ TEST_F(Fence, EndsWhatNoLinkEnds) {
 TEST_F(Fence, AStaleWishIsRefusedForGood) {
   open(a, lender.lend());
   EXPECT_EQ(fence_here("a", true), 0);
-  // It began anew as 2, asked, and was fenced: that it asked before doesn't count, now or later.
+  // It began again as 2, asked, and was fenced: that it asked before doesn't count, now or later.
   EXPECT_FALSE(a.client->may_rejoin(&uuid_a, 2, true));
   EXPECT_FALSE(a.client->may_rejoin(&uuid_a, 2, false));
   EXPECT_TRUE(smartio_host_fenced(&uuid_a));
