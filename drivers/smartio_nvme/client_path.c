@@ -529,6 +529,7 @@ static int snvme_join_io(struct snvme_path *path, unsigned int gen)
 					    snvme_io_cmd_size(path));
 		if (ret)
 			return ret;
+		snvme_core_no_offline_wait(&path->io_tags);
 	}
 	for (i = 0; i < queues + poll; i++)
 		snvme_queue_start(&path->queues[i]);

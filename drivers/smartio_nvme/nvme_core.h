@@ -203,6 +203,19 @@ static inline void snvme_core_no_iostats(struct request_queue *queue)
 }
 
 /*
+ * A CPU that is the last of a hardware queue waits, when it goes offline, until
+ * the queue has no request: for the sake of managed interrupts, which go with
+ * it. Here a lost path may hold requests for long, with CPU hotplug stopped for
+ * all meanwhile; and interrupts move, see smartio_irq_alloc().
+ * Before the first queue of the tag set. Patch: a flag of blk-mq that says just
+ * that; drivers that stack on others have this one.
+ */
+static inline void snvme_core_no_offline_wait(struct blk_mq_tag_set *set)
+{
+	set->flags |= BLK_MQ_F_STACKING;
+}
+
+/*
  * The drive's events reach the clients, which do not run while firmware is
  * activated: nvme-core's handling of that event must not start. Patch: a quirk.
  */
