@@ -26,6 +26,7 @@
 #include <linux/genalloc.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/semaphore.h>
 #include <linux/smartio.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -161,6 +162,7 @@ enum mgr_reason {
  * @exclusive_lock: protects @exclusive, @exclusive_sent
  * @exclusive: an owner's command that clients must not run beside
  * @exclusive_sent: it is the controller's now
+ * @relays: how many more admin commands of clients the drive may get now
  * @broker_lock: protects @pairs, @nr_pairs, @cmb.pool and
  *	mgr_session.pieces
  * @nr_pairs: I/O queue pairs that the controller gives
@@ -206,6 +208,7 @@ struct mgr {
 	bool exclusive_sent;
 	struct work_struct exclusive_work;
 
+	struct semaphore relays;
 	struct mutex broker_lock;	/* pairs, CMB */
 	unsigned int nr_pairs;
 	struct mgr_pair *pairs;
@@ -267,6 +270,16 @@ struct mgr_vctrl {
 	u32 notice_mask;
 };
 
+/*
+ * Admin commands of all clients that the drive has at a time, and of one. The
+ * rest of the tags are the manager's: it creates and deletes queues, whatever
+ * clients ask for.
+ */
+#define MGR_RELAYS		(NVME_AQ_MQ_TAG_DEPTH / 2)
+#define MGR_SESSION_RELAYS	4
+/* A client whose command has not had its turn by then is told to wait. */
+#define MGR_RELAY_WAIT_S	30
+
 /* How many NSIDs a Changed Namespace List has. */
 #define MGR_CHANGED_MAX		1024
 
@@ -284,6 +297,7 @@ struct mgr_vctrl {
  * @event_sent: BIT(type): reported, and not yet cleared by reading its log
  * @nr_changed: in @changed; above MGR_CHANGED_MAX: too many to name
  * @changed: NSIDs, ascending
+ * @relays: how many more of its admin commands the drive may get now
  * @stale: a reservation shut it out: it ends, and may not change any
  * @outdated: reservations forbid more than its last SNVME_ACCESS reply says
  */
@@ -300,6 +314,7 @@ struct mgr_session {
 	unsigned long event_sent;
 	unsigned int nr_changed;
 	u32 changed[MGR_CHANGED_MAX];
+	struct semaphore relays;
 	bool stale;
 	bool outdated;
 };

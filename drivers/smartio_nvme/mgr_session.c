@@ -94,6 +94,7 @@ static int mgr_open(struct smartio_session *s)
 	session->s = s;
 	session->incarnation = mgr_incarnation(m);
 	INIT_LIST_HEAD(&session->pieces);
+	sema_init(&session->relays, MGR_SESSION_RELAYS);
 	s->context = session;
 	mutex_lock(&m->sessions_lock);
 	session->vctrl = mgr_vctrl_get(m, s);
