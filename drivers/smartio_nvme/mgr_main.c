@@ -368,6 +368,18 @@ free:
 	return ret;
 }
 
+/* `smartioctl unlend` asks before; rmmod and sysfs do not. */
+static void mgr_report_users(struct mgr *m)
+{
+	struct mgr_session *session;
+
+	mutex_lock(&m->sessions_lock);
+	list_for_each_entry(session, &m->sessions, entry)
+		dev_notice(m->ctrl.device, "taken back while %s uses it\n",
+			   session->s->host_name);
+	mutex_unlock(&m->sessions_lock);
+}
+
 static void mgr_remove(struct pci_dev *pdev)
 {
 	struct mgr *m = pci_get_drvdata(pdev);
@@ -376,6 +388,7 @@ static void mgr_remove(struct pci_dev *pdev)
 	/* A drive that is gone ends no queue: the reset that fails does. */
 	if (!pci_device_is_present(pdev))
 		nvme_reset_ctrl(ctrl);
+	mgr_report_users(m);
 	mgr_unexport(m);
 	cancel_delayed_work_sync(&m->watch_work);
 	mgr_take_down(m);
