@@ -519,6 +519,11 @@ static void ops_irq_free(struct smartio_link *base, struct smartio_irq *irq)
 	link_irq_free(to_ntb_link(base), irq);
 }
 
+static void ops_irq_settled(struct smartio_link *base, struct smartio_irq *irq)
+{
+	link_irq_settled(to_ntb_link(base), irq);
+}
+
 static struct page *ops_pages_alloc(struct smartio_link *base, size_t size,
 				    dma_addr_t *dma)
 {
@@ -616,6 +621,7 @@ static const struct smartio_link_ops link_ops = {
 	.peer_phys = ops_peer_phys,
 	.irq_alloc = ops_irq_alloc,
 	.irq_free = ops_irq_free,
+	.irq_settled = ops_irq_settled,
 	.pages_alloc = ops_pages_alloc,
 	.pages_free = ops_pages_free,
 	.expose = ops_expose,
@@ -702,9 +708,12 @@ static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	if (ret)
 		goto free_boot;
 	link_ring_reset(link);
-	ret = link_sysfs_add(link);
+	ret = link_irqs_init(link);
 	if (ret)
 		goto exit_ring;
+	ret = link_sysfs_add(link);
+	if (ret)
+		goto exit_irqs;
 	ret = ntb_set_ctx(ntb, link, &link_ctx_ops);
 	if (ret)
 		goto remove_sysfs;
@@ -721,6 +730,8 @@ static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 
 remove_sysfs:
 	link_sysfs_remove(link);
+exit_irqs:
+	link_irqs_exit(link);
 exit_ring:
 	link_ring_exit(link);
 free_boot:
@@ -758,6 +769,7 @@ static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	cancel_work_sync(&link->rx.work);
 	link_unmap_device(link, NULL);
 	link_sysfs_remove(link);
+	link_irqs_exit(link);
 	link_ring_exit(link);
 	link_free(link, PAGE_SIZE, link->boot, link->boot_dma);
 	link_memory_exit(link);

@@ -22,6 +22,7 @@
 #define _NTB_SMARTIO_LINK_H
 
 #include <linux/genalloc.h>
+#include <linux/idr.h>
 #include <linux/ntb.h>
 #include <linux/pci.h>
 #include <linux/smartio_transport.h>
@@ -114,6 +115,12 @@ struct link_counters {
  * @calls: requests of this host without an answer, by number
  * @next_call: number
  * @jobs: requests of the other side that run
+ * @irq_node: of @irq_domain
+ * @irq_domain: makes interrupts of the peer's devices
+ * @cpuhp: for the state of CPUs
+ * @irq_numbers: those in use in @irq_domain
+ * @irqs: struct link_irq
+ * @irqs_lock: protects @irqs, and where each comes
  * @maps: windows mapped for devices of this host
  * @maps_lock: protects @maps
  * @held: what the other side may still write to, for its holders
@@ -201,6 +208,13 @@ struct ntb_link {
 	u32 next_call;
 	atomic_t jobs;
 	wait_queue_head_t jobs_idle;
+
+	struct fwnode_handle *irq_node;
+	struct irq_domain *irq_domain;
+	struct hlist_node cpuhp;
+	struct ida irq_numbers;
+	struct list_head irqs;
+	struct mutex irqs_lock;	/* irqs, and where each comes */
 
 	struct list_head maps;
 	struct mutex maps_lock;	/* maps */
@@ -320,9 +334,14 @@ int link_calls_init(void);
 void link_calls_exit(void);
 
 /* irq.c */
+int link_irqs_init(struct ntb_link *link);
+void link_irqs_exit(struct ntb_link *link);
 int link_irq_alloc(struct ntb_link *link, const struct cpumask *cpus,
 		   const char *name, struct smartio_irq *irq);
 void link_irq_free(struct ntb_link *link, struct smartio_irq *irq);
+void link_irq_settled(struct ntb_link *link, struct smartio_irq *irq);
+int link_irq_init(void);
+void link_irq_exit(void);
 
 /* sysfs.c */
 int link_sysfs_add(struct ntb_link *link);

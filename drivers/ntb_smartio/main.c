@@ -13,9 +13,18 @@ static int __init ntb_smartio_init(void)
 
 	if (ret)
 		return ret;
+	ret = link_irq_init();
+	if (ret)
+		goto exit_sysfs;
 	ret = links_init();
 	if (ret)
-		link_sysfs_exit();
+		goto exit_irq;
+	return 0;
+
+exit_irq:
+	link_irq_exit();
+exit_sysfs:
+	link_sysfs_exit();
 	return ret;
 }
 module_init(ntb_smartio_init);
@@ -23,6 +32,7 @@ module_init(ntb_smartio_init);
 static void __exit ntb_smartio_exit(void)
 {
 	links_exit();
+	link_irq_exit();
 	link_sysfs_exit();
 }
 module_exit(ntb_smartio_exit);

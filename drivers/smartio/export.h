@@ -92,6 +92,8 @@ struct session_bar;
  * @ended: the session is over, and it wasn't the borrower's wish
  * @dma: what its address means for the device
  * @irq: give it a vector of the device that sends what @addr and @data say
+ * @irq_move: a vector sends another message; -ENOENT: it is not this vector that
+ *	sends  and 
  * @irq_clear: the device sends it no more
  * @segment_alloc: memory for the device to read; fills in cpu (or not),
  *	device_addr, peer_addr
@@ -109,6 +111,8 @@ struct session_ops {
 		   u64 *device_addr);
 	int (*irq)(struct session *session, u64 addr, u32 data,
 		   unsigned int *vector);
+	int (*irq_move)(struct session *session, unsigned int vector,
+			u64 from_addr, u32 from_data, u64 addr, u32 data);
 	void (*irq_clear)(struct session *session, unsigned int vector);
 	int (*segment_alloc)(struct session *session,
 			     struct session_segment *segment);
@@ -293,6 +297,8 @@ int session_segment_alloc(struct session *session, size_t size, void *cpu,
 int session_segment_free(struct session *session, u32 handle);
 int session_bar_map(struct session *session, unsigned int bar, u64 offset,
 		    size_t size, u64 *peer_addr);
+int session_irq_move(struct session *session, u64 from_addr, u32 from_data,
+		     u64 addr, u32 data);
 void session_bars_free(struct session *session);
 void session_resources_free(struct session *session);
 

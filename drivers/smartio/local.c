@@ -352,15 +352,15 @@ static int local_irq_alloc(struct smartio_path *path,
 	/* best effort: it works from any CPU */
 	if (cpus)
 		irq_set_affinity(irq->virq, cpus);
-	irq->addr = vector;
-	irq->index = vector;
+	irq->private = (void *)(long)vector;
+	smartio_irq_set(irq, vector, 0);
 	return 0;
 }
 
 static void local_irq_free(struct smartio_path *path, struct smartio_irq *irq)
 {
 	free_irq(irq->virq, irq->context);
-	export_vector_give(path->private, irq->index);
+	export_vector_give(path->private, (long)irq->private);
 }
 
 static void local_release(struct smartio_path *path)

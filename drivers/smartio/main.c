@@ -61,12 +61,15 @@ static int __init smartio_init(void)
 {
 	int ret;
 
+	ret = path_irqs_init();
+	if (ret)
+		return ret;
 	links_init(&client, &smartio_self);
 	fence_init();
 	ret = smartio_hosts_init(smartio_host_class_groups,
 				 smartio_host_groups);
 	if (ret)
-		return ret;
+		goto exit_irqs;
 	ret = smartio_bus_init(smartio_path_groups);
 	if (ret)
 		goto exit_hosts;
@@ -83,6 +86,8 @@ exit_bus:
 	smartio_bus_exit();
 exit_hosts:
 	smartio_hosts_exit();
+exit_irqs:
+	path_irqs_exit();
 	return ret;
 }
 module_init(smartio_init);
@@ -93,6 +98,7 @@ static void __exit smartio_exit(void)
 	lend_exit();
 	smartio_bus_exit();
 	smartio_hosts_exit();
+	path_irqs_exit();
 }
 module_exit(smartio_exit);
 

@@ -46,6 +46,19 @@ struct wire_segment {
 };
 
 /**
+ * struct wire_irq_move - an interrupt of the sender has another message now
+ * @from: what the receiver's device sends
+ * @to: what it has to send
+ */
+struct wire_irq_move {
+	struct {
+		__le64 addr;
+		__le32 data;
+		__le32 rsvd;
+	} from, to;
+};
+
+/**
  * struct wire_fence - a host to be fenced by the receiver, or let in again
  * @fenced: 1 or 0
  * @host: its name, or its UUID as text; NUL-terminated

@@ -31,6 +31,8 @@ bool messages_payload_ok(const struct wire_message *message,
 	case WIRE_SEGMENT_FREE:
 	case WIRE_MAP_BAR:
 		return message->length == sizeof(struct wire_range);
+	case WIRE_IRQ_MOVE:
+		return message->length == sizeof(struct wire_irq_move);
 	case WIRE_FENCE:
 		return message->length == sizeof(*fence) &&
 		       le32_to_cpu(fence->fenced) <= 1 &&

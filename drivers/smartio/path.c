@@ -777,62 +777,6 @@ void smartio_unmap_bar(struct smartio_device *sdev, void __iomem *io)
 }
 EXPORT_SYMBOL_GPL(smartio_unmap_bar);
 
-/**
- * smartio_irq_alloc() - an interrupt that the device itself sends here
- * @sdev: the path, with a session open
- * @cpus: where it should arrive; NULL: anywhere
- * @handler: as for request_irq(); in interrupt context
- * @name: as for request_irq()
- * @context: for @handler
- * @irq: filled in; stays valid until smartio_irq_free()
- *
- * It comes only after the lender's half has called smartio_session_set_irq()
- * with what is in @irq. It outlives sessions, save on the local path, where
- * the device's own vectors are used.
- *
- * Context: process, may sleep.
- * Return: 0; -ENOSPC: none left (then poll); another negative error.
- */
-int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
-		      irq_handler_t handler, const char *name, void *context,
-		      struct smartio_irq *irq)
-{
-	struct smartio_path *path = to_path(sdev);
-	int ret;
-
-	might_sleep();
-	memset(irq, 0, sizeof(*irq));
-	irq->handler = handler;
-	irq->context = context;
-	ret = path->ops->irq_alloc(path, cpus, name, irq);
-	irq->kind = !ret;
-	return ret;
-}
-EXPORT_SYMBOL_GPL(smartio_irq_alloc);
-
-/**
- * smartio_irq_free() - give an interrupt back
- * @sdev: the path
- * @irq: from smartio_irq_alloc(); one that failed, or is all
- *	zero, is ignored
- *
- * The handler doesn't run any more when this returns. The lender's half must
- * have cleared it, or the session be over, or a stray message may arrive at a
- * vector that nobody has.
- *
- * Context: process, may sleep.
- */
-void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq)
-{
-	struct smartio_path *path = to_path(sdev);
-
-	if (!irq->kind)
-		return;
-	path->ops->irq_free(path, irq);
-	irq->kind = 0;
-}
-EXPORT_SYMBOL_GPL(smartio_irq_free);
-
 /* The bus is there. */
 int __init smartio_bus_init(const struct attribute_group **groups)
 {

@@ -38,6 +38,9 @@ struct smartio_path;
  * @segment_alloc, @segment_free: memory beside the device
  * @map_bar, @unmap_bar: see smartio_map_bar()
  * @irq_alloc, @irq_free: see smartio_irq_alloc()
+ * @irq_move: let the device, in session @id, send another message; NULL: the
+ *	message never changes
+ * @irq_settled: it does, and what it sent before has arrived
  * @release: the last reference to the path is gone
  */
 struct smartio_path_ops {
@@ -67,6 +70,11 @@ struct smartio_path_ops {
 	int (*irq_alloc)(struct smartio_path *path, const struct cpumask *cpus,
 			 const char *name, struct smartio_irq *irq);
 	void (*irq_free)(struct smartio_path *path, struct smartio_irq *irq);
+	int (*irq_move)(struct smartio_path *path, u64 id,
+			const struct smartio_irq_message *from,
+			const struct smartio_irq_message *to,
+			unsigned int timeout_ms);
+	void (*irq_settled)(struct smartio_path *path, struct smartio_irq *irq);
 	void (*release)(struct smartio_path *path);
 };
 
@@ -127,5 +135,9 @@ int smartio_path_notify(struct smartio_path *path, u64 session,
 			const void *message, size_t size);
 bool smartio_path_full(struct smartio_path *path);
 u64 smartio_path_session(struct smartio_path *path);
+
+/* path_irq.c */
+int path_irqs_init(void);
+void path_irqs_exit(void);
 
 #endif /* _SMARTIO_PATH_H */

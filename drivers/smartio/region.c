@@ -233,8 +233,8 @@ EXPORT_SYMBOL_GPL(smartio_session_segment_put);
 /**
  * smartio_session_set_irq() - let a vector of the device interrupt a borrower
  * @session: the session
- * @addr: as in struct smartio_irq
- * @data: as in struct smartio_irq
+ * @addr: as in struct smartio_irq_message
+ * @data: as in struct smartio_irq_message
  * @vector: which of the device's vectors it is
  *
  * Context: process, may sleep.
@@ -255,6 +255,29 @@ int smartio_session_set_irq(struct smartio_session *session, u64 addr,
 	return ret;
 }
 EXPORT_SYMBOL_GPL(smartio_session_set_irq);
+
+/*
+ * An interrupt of the borrower has another message now. Returns 0; -ENOENT: no
+ * vector of the session sends the old one; as smartio_session_set_irq().
+ */
+int session_irq_move(struct session *session, u64 from_addr, u32 from_data,
+		     u64 addr, u32 data)
+{
+	struct smartio_export *export = session->s.export;
+	unsigned long bit;
+	int ret = -ENOENT;
+
+	mutex_lock(&session->lock);
+	for_each_set_bit(bit, session->irqs, export->vectors) {
+		ret = session->ops->irq_move(session,
+					     export->first_vector + bit,
+					     from_addr, from_data, addr, data);
+		if (ret != -ENOENT)
+			break;
+	}
+	mutex_unlock(&session->lock);
+	return ret;
+}
 
 /**
  * smartio_session_clear_irq() - and no longer

@@ -275,6 +275,38 @@ static void remote_irq_free(struct smartio_path *path, struct smartio_irq *irq)
 	remote->link->ops->irq_free(remote->link, irq);
 }
 
+static int remote_irq_move(struct smartio_path *path, u64 id,
+			   const struct smartio_irq_message *from,
+			   const struct smartio_irq_message *to,
+			   unsigned int timeout_ms)
+{
+	struct wire_irq_move move = {
+		.from.addr = cpu_to_le64(from->addr),
+		.from.data = cpu_to_le32(from->data),
+		.to.addr = cpu_to_le64(to->addr),
+		.to.data = cpu_to_le32(to->data),
+	};
+	struct remote *remote = path->private;
+	struct wire_message message = {
+		.type = WIRE_IRQ_MOVE,
+		.object = READ_ONCE(remote->device),
+		.context = id,
+		.length = sizeof(move),
+	};
+	size_t none = 0;
+
+	return remote->link->ops->call(remote->link, &message, &move, NULL,
+				       &none, timeout_ms);
+}
+
+static void remote_irq_settled(struct smartio_path *path,
+			       struct smartio_irq *irq)
+{
+	struct remote *remote = path->private;
+
+	remote->link->ops->irq_settled(remote->link, irq);
+}
+
 static void remote_release(struct smartio_path *path)
 {
 	struct remote *remote = path->private;
@@ -300,6 +332,8 @@ static const struct smartio_path_ops remote_path_ops = {
 	.unmap_bar = remote_unmap_bar,
 	.irq_alloc = remote_irq_alloc,
 	.irq_free = remote_irq_free,
+	.irq_move = remote_irq_move,
+	.irq_settled = remote_irq_settled,
 	.release = remote_release,
 };
 
@@ -468,6 +502,9 @@ static void remote_gone(struct smartio_link *link,
 	mutex_unlock(&link->paths_lock);
 	list_for_each_entry_safe(remote, next, &gone, entry) {
 		list_del_init(&remote->entry);
+		if (news->type == WIRE_DEVICE_GONE)
+			dev_notice(&remote->path->sdev.dev,
+				   "its lender took it back\n");
 		smartio_path_remove(remote->path);
 	}
 }

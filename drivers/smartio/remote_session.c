@@ -68,16 +68,38 @@ static int remote_session_dma(struct session *session, u64 addr,
  * The vector is allocated and never requested: so this kernel has no reason to
  * write a message of its own into the entry.
  */
+/* What the device has to write, so that a message arrives at the borrower. */
+static int remote_session_irq_message(struct session *session, u64 addr,
+				      u32 data, struct msi_msg *message)
+{
+	struct smartio_link *link = session->peer;
+	u64 target;
+	int ret;
+
+	ret = link->ops->map_irq(link, &session->s.export->pdev->dev, addr,
+				 &target);
+	if (ret)
+		return ret;
+	*message = (struct msi_msg){
+		.address_lo = lower_32_bits(target),
+		.address_hi = upper_32_bits(target),
+		.data = data,
+	};
+	return 0;
+}
+
+/*
+ * The vector is allocated and never requested: so this kernel has no reason to
+ * write a message of its own into the entry.
+ */
 static int remote_session_irq(struct session *session, u64 addr, u32 data,
 			      unsigned int *vector)
 {
 	struct smartio_export *export = session->s.export;
-	struct msi_msg message = { .data = data };
-	struct smartio_link *link = session->peer;
-	u64 target;
+	struct msi_msg message;
 	int ret, irq;
 
-	ret = link->ops->map_irq(link, &export->pdev->dev, addr, &target);
+	ret = remote_session_irq_message(session, addr, data, &message);
 	if (ret)
 		return ret;
 	ret = export_vector_take(export);
@@ -89,10 +111,31 @@ static int remote_session_irq(struct session *session, u64 addr, u32 data,
 		export_vector_give(export, *vector);
 		return irq;
 	}
-	message.address_lo = lower_32_bits(target);
-	message.address_hi = upper_32_bits(target);
 	pci_write_msi_msg(irq, &message);
 	pci_msi_unmask_irq(irq_get_irq_data(irq));
+	return 0;
+}
+
+/* The entry is masked while it is written, as PCIe 6.1.4.2 asks for. */
+static int remote_session_irq_move(struct session *session,
+				   unsigned int vector, u64 from_addr,
+				   u32 from_data, u64 addr, u32 data)
+{
+	int irq = pci_irq_vector(session->s.export->pdev, vector), ret;
+	struct msi_msg now, from, to;
+
+	if (irq < 0)
+		return irq;
+	ret = remote_session_irq_message(session, from_addr, from_data, &from);
+	if (!ret)
+		ret = remote_session_irq_message(session, addr, data, &to);
+	if (ret)
+		return ret;
+	get_cached_msi_msg(irq, &now);
+	if (now.address_lo != from.address_lo ||
+	    now.address_hi != from.address_hi || now.data != from.data)
+		return -ENOENT;
+	pci_write_msi_msg(irq, &to);
 	return 0;
 }
 
@@ -210,6 +253,7 @@ static const struct session_ops remote_session_ops = {
 	.ended = remote_session_ended,
 	.dma = remote_session_dma,
 	.irq = remote_session_irq,
+	.irq_move = remote_session_irq_move,
 	.irq_clear = remote_session_irq_clear,
 	.segment_alloc = remote_session_segment_alloc,
 	.segment_free = remote_session_segment_free,
@@ -367,6 +411,7 @@ static int remote_session_inside(struct session *session,
 				 const void *payload, void *reply,
 				 size_t *reply_size)
 {
+	const struct wire_irq_move *move = payload;
 	const struct wire_range *range = payload;
 	int ret;
 
@@ -387,6 +432,12 @@ static int remote_session_inside(struct session *session,
 		ret = remote_session_bar(session, range, reply);
 		*reply_size = sizeof(struct wire_segment);
 		return ret;
+	case WIRE_IRQ_MOVE:
+		*reply_size = 0;
+		return session_irq_move(session, le64_to_cpu(move->from.addr),
+					le32_to_cpu(move->from.data),
+					le64_to_cpu(move->to.addr),
+					le32_to_cpu(move->to.data));
 	default:
 		return -EINVAL;
 	}
@@ -555,4 +606,5 @@ void __init remote_sessions_init(void)
 	rpc_register(WIRE_SEGMENT_ALLOC, remote_session_request);
 	rpc_register(WIRE_SEGMENT_FREE, remote_session_request);
 	rpc_register(WIRE_MAP_BAR, remote_session_request);
+	rpc_register(WIRE_IRQ_MOVE, remote_session_request);
 }

@@ -298,6 +298,7 @@ static int snvme_queue_place(struct snvme_queue *q,
 static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
 			   struct snvme_create_req *req)
 {
+	struct smartio_irq_message message;
 	struct snvme_path *path = q->path;
 	int ret;
 
@@ -318,8 +319,9 @@ static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
 		return ret;
 	}
 	req->flags = cpu_to_le16(SNVME_CREATE_IRQ);
-	req->irq_addr = cpu_to_le64(q->irq.addr);
-	req->irq_data = cpu_to_le32(q->irq.data);
+	smartio_irq_message(&q->irq, &message);
+	req->irq_addr = cpu_to_le64(message.addr);
+	req->irq_data = cpu_to_le32(message.data);
 	return 0;
 }
 
@@ -327,6 +329,10 @@ static int snvme_queue_create(struct snvme_queue *q,
 			      struct snvme_create_req *req,
 			      struct snvme_create_reply *reply)
 {
+	struct smartio_irq_message message = {
+		.addr = le64_to_cpu(req->irq_addr),
+		.data = le32_to_cpu(req->irq_data),
+	};
 	size_t size = sizeof(*reply);
 	int ret;
 
@@ -336,6 +342,8 @@ static int snvme_queue_create(struct snvme_queue *q,
 			   SNVME_CALL_MS);
 	if (!ret && (size != sizeof(*reply) || !le16_to_cpu(reply->qid)))
 		ret = -EPROTO;
+	if (!ret && req->flags & cpu_to_le16(SNVME_CREATE_IRQ))
+		smartio_irq_sent(&q->irq, &message);
 	return ret;
 }
 

@@ -100,7 +100,7 @@ struct snvme_create_req {
 	__le32 irq_data;
 	__le64 sq_addr;
 	__le64 cq_addr;		/* dma_addr_t of the client's memory */
-	__le64 irq_addr;	/* as in struct smartio_irq */
+	__le64 irq_addr;	/* as in struct smartio_irq_message */
 } __packed;
 
 /**

@@ -219,30 +219,43 @@ void __iomem *smartio_map_bar(struct smartio_device *sdev, unsigned int bar,
 void smartio_unmap_bar(struct smartio_device *sdev, void __iomem *io);
 
 /**
+ * struct smartio_irq_message - what a device writes to interrupt this host
+ * @addr: a dma_addr_t of this host; for the local path the number of the
+ *	device's vector
+ * @data: for the local path 0
+ */
+struct smartio_irq_message {
+	u64 addr;
+	u32 data;
+};
+
+/**
  * struct smartio_irq - an interrupt that the device itself sends to this host
  * @virq: Linux interrupt number
- * @addr: address of the message, a dma_addr_t of this host; for the local
- *	path the number of the device's vector
- * @data: its data; for the local path 0
- *
- * What smartio_irq_alloc() gave, and what the lender's half needs for
- * smartio_session_set_irq().
  */
 struct smartio_irq {
 	unsigned int virq;
-	u64 addr;
-	u32 data;
 	/* private: */
+	struct smartio_device *sdev;
 	irq_handler_t handler;
 	void *context;
-	int index;
 	int kind;
+	void *private;
+	raw_spinlock_t lock;			/* message, sent */
+	struct smartio_irq_message message;	/* that interrupts */
+	struct smartio_irq_message sent;	/* by the device; addr 0: none */
+	struct work_struct work;
 };
 
 int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 		      irq_handler_t handler, const char *name, void *context,
 		      struct smartio_irq *irq);
+void smartio_irq_message(struct smartio_irq *irq,
+			 struct smartio_irq_message *message);
+void smartio_irq_sent(struct smartio_irq *irq,
+		      const struct smartio_irq_message *message);
 void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq);
+void smartio_irq_settle(void);
 
 /* ---- the lender's half ---- */
 

@@ -103,8 +103,11 @@ struct smartio_registers {
  *	pages; NULL if there is none
  * @free: and back
  * @peer_phys: where CPUs of this host find an address of the peer: 0 or -ERANGE
- * @irq_alloc: an interrupt that the peer's devices send to this host
+ * @irq_alloc: an interrupt that the peer's devices send to this host; calls
+ *	smartio_irq_set(), and again whenever its message changes
  * @irq_free: and back
+ * @irq_settled: the peer's device sends the message last set, and what it sent
+ *	before has arrived
  *
  * @pages_alloc: pages that the peer's CPUs reach; NULL if there are none
  * @pages_free: and back; with a @holder only when that one has stopped
@@ -146,6 +149,7 @@ struct smartio_link_ops {
 	int (*irq_alloc)(struct smartio_link *link, const struct cpumask *cpus,
 			 const char *name, struct smartio_irq *irq);
 	void (*irq_free)(struct smartio_link *link, struct smartio_irq *irq);
+	void (*irq_settled)(struct smartio_link *link, struct smartio_irq *irq);
 
 	struct page *(*pages_alloc)(struct smartio_link *link, size_t size,
 				    dma_addr_t *dma);
@@ -296,6 +300,7 @@ void smartio_link_register(struct smartio_link *link);
 void smartio_link_unregister(struct smartio_link *link);
 void smartio_link_get(struct smartio_link *link);
 void smartio_link_put(struct smartio_link *link);
+void smartio_irq_set(struct smartio_irq *irq, u64 addr, u32 data);
 void smartio_transport_drain(struct smartio_transport *transport);
 
 #endif /* _LINUX_SMARTIO_TRANSPORT_H */

@@ -19,6 +19,7 @@
  *   state   session, events seen so far, last
  */
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
@@ -44,6 +45,8 @@ struct echo_path {
 	struct smartio_segment held;
 	void __iomem *held_bar;
 	struct work_struct stop;
+	struct smartio_irq irq;
+	int irq_cpu;			/* where the last one came */
 };
 
 static int echo_simple(struct echo_path *path, struct echo_request *request,
@@ -347,42 +350,64 @@ static irqreturn_t echo_interrupt(int virq, void *context)
 {
 	struct echo_path *path = context;
 
+	WRITE_ONCE(path->irq_cpu, smp_processor_id());
 	atomic_inc(&path->interrupts);
 	wake_up(&path->wait);
 	return IRQ_HANDLED;
 }
 
+/* Lets the device interrupt this host, which has to be on @cpu. */
+static int echo_raise(struct echo_path *path, u64 vector, int cpu)
+{
+	struct echo_request request = { .op = ECHO_RAISE, .a = vector };
+	u64 unused;
+	int ret;
+
+	atomic_set(&path->interrupts, 0);
+	ret = echo_simple(path, &request, &unused);
+	if (!ret && !wait_event_timeout(path->wait,
+					atomic_read(&path->interrupts), 2 * HZ))
+		ret = -ETIME;
+	if (!ret && READ_ONCE(path->irq_cpu) != cpu)
+		ret = -EXDEV;
+	return ret;
+}
+
+/* The interrupt comes, and follows when it is moved to another CPU. */
 static int echo_irq(struct echo_path *path)
 {
 	struct echo_request request = { .op = ECHO_SET_IRQ };
-	struct smartio_irq irq;
+	struct smartio_irq_message message;
+	struct smartio_irq *irq = &path->irq;
 	u64 vector = 0, unused;
-	int ret, i;
+	int ret, i, cpu = 0;
 
 	ret = smartio_irq_alloc(path->sdev, cpumask_of(0), echo_interrupt,
-				"smartio_echo", path, &irq);
+				"smartio_echo", path, irq);
 	if (ret)
 		return ret;
-	request.a = irq.addr;
-	request.c = irq.data;
+	smartio_irq_message(irq, &message);
+	request.a = message.addr;
+	request.c = message.data;
 	ret = echo_simple(path, &request, &vector);
 	if (ret)
 		goto free;
+	smartio_irq_sent(irq, &message);
 	for (i = 0; i < 10 && !ret && !path->sdev->local; i++) {
-		atomic_set(&path->interrupts, 0);
-		request.op = ECHO_RAISE;
-		request.a = vector;
-		ret = echo_simple(path, &request, &unused);
-		if (!ret && !wait_event_timeout(path->wait,
-						atomic_read(&path->interrupts),
-						2 * HZ))
-			ret = -ETIME;
+		ret = echo_raise(path, vector, cpu);
+		if (ret)
+			break;
+		cpu = (cpu + 1) % num_online_cpus();
+		ret = irq_set_affinity(irq->virq, cpumask_of(cpu));
+		smartio_irq_settle();
+		/* a move ends with an interrupt of its own */
+		msleep(20);
 	}
 	request.op = ECHO_CLEAR_IRQ;
 	request.a = vector;
 	echo_simple(path, &request, &unused);
 free:
-	smartio_irq_free(path->sdev, &irq);
+	smartio_irq_free(path->sdev, irq);
 	return ret;
 }
 

@@ -108,6 +108,7 @@ int probe_pair_create(struct probe *p, struct probe_pair *pair,
 		      enum snvme_placement placement, bool irq, u16 entries)
 {
 	struct snvme_create_req *req = (void *)p->message;
+	struct smartio_irq_message message;
 	struct snvme_create_reply *reply = (void *)p->reply;
 	size_t size;
 	int ret;
@@ -133,8 +134,9 @@ int probe_pair_create(struct probe *p, struct probe_pair *pair,
 				   p->sdev->dma_offset);
 	if (irq) {
 		req->flags = cpu_to_le16(SNVME_CREATE_IRQ);
-		req->irq_addr = cpu_to_le64(pair->irq.addr);
-		req->irq_data = cpu_to_le32(pair->irq.data);
+		smartio_irq_message(&pair->irq, &message);
+		req->irq_addr = cpu_to_le64(message.addr);
+		req->irq_data = cpu_to_le32(message.data);
 	}
 	ret = probe_call(p, sizeof(*req), &size);
 	if (!ret && size != sizeof(*reply))

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Interrupts that a borrowed device sends to this host. Their message may
+ * change while the device has it: an interrupt moves to another CPU. Then the
+ * lender is told the new one, and the device sends that.
+ */
+#include <linux/delay.h>
+#include <linux/interrupt.h>
+#include <linux/module.h>
+#include <linux/smartio_transport.h>
+#include <linux/string.h>
+
+#include "path.h"
+
+/* A lender that needs longer keeps the old message. */
+#define IRQ_MOVE_MS	1000
+/* What the device sent before it had the new message has arrived by then. */
+#define IRQ_ARRIVES_US	2000
+
+static struct workqueue_struct *irq_wq;
+
+static bool irq_message_equal(const struct smartio_irq_message *a,
+			      const struct smartio_irq_message *b)
+{
+	return a->addr == b->addr && a->data == b->data;
+}
+
+/* Return: whether the device sends another message than @to, which is set. */
+static bool path_irq_moved(struct smartio_irq *irq,
+		      struct smartio_irq_message *from,
+		      struct smartio_irq_message *to)
+{
+	bool moved;
+
+	raw_spin_lock_irq(&irq->lock);
+	*from = irq->sent;
+	*to = irq->message;
+	moved = irq->sent.addr && !irq_message_equal(from, to);
+	raw_spin_unlock_irq(&irq->lock);
+	return moved;
+}
+
+static void path_irq_work(struct work_struct *work)
+{
+	struct smartio_irq *irq = container_of(work, struct smartio_irq, work);
+	struct smartio_path *path = to_path(irq->sdev);
+	struct smartio_irq_message from, to;
+	int ret;
+
+	while (path_irq_moved(irq, &from, &to)) {
+		ret = path->ops->irq_move(path, smartio_path_session(path),
+					  &from, &to, IRQ_MOVE_MS);
+		/* without a link or a session nothing is sent any more */
+		if (ret && ret != -ENOLINK)
+			return;
+		if (!ret) {
+			raw_spin_lock_irq(&irq->lock);
+			irq->sent = to;
+			raw_spin_unlock_irq(&irq->lock);
+			usleep_range(IRQ_ARRIVES_US, 2 * IRQ_ARRIVES_US);
+		}
+		path->ops->irq_settled(path, irq);
+		if (ret)
+			return;
+	}
+}
+
+/* Under irq->lock. */
+static void irq_queue(struct smartio_irq *irq)
+{
+	if (irq->sent.addr && !irq_message_equal(&irq->sent, &irq->message))
+		queue_work(irq_wq, &irq->work);
+}
+
+/**
+ * smartio_irq_set() - the message of an interrupt, for transports
+ * @irq: the interrupt, in link->ops->irq_alloc() or since then
+ * @addr: the address of the peer's message
+ * @data: its data
+ *
+ * If the device sends another one, its host is told soon.
+ *
+ * Context: any.
+ */
+void smartio_irq_set(struct smartio_irq *irq, u64 addr, u32 data)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&irq->lock, flags);
+	irq->message.addr = addr;
+	irq->message.data = data;
+	irq_queue(irq);
+	raw_spin_unlock_irqrestore(&irq->lock, flags);
+}
+EXPORT_SYMBOL_GPL(smartio_irq_set);
+
+/**
+ * smartio_irq_settle() - waits until devices send the messages last set
+ *
+ * Lenders that don't answer within a second keep the old message.
+ *
+ * Context: process, may sleep; not from an event of a link.
+ */
+void smartio_irq_settle(void)
+{
+	flush_workqueue(irq_wq);
+}
+EXPORT_SYMBOL_GPL(smartio_irq_settle);
+
+/**
+ * smartio_irq_alloc() - an interrupt that the device itself sends here
+ * @sdev: the path, with a session open
+ * @cpus: where it should arrive; NULL: anywhere
+ * @handler: as for request_irq(); in interrupt context
+ * @name: as for request_irq()
+ * @context: for @handler
+ * @irq: filled in; stays valid until smartio_irq_free()
+ *
+ * It comes only after the lender's half has called smartio_session_set_irq()
+ * with what smartio_irq_message() gave, and the driver smartio_irq_sent(). It
+ * may move to other CPUs. It outlives sessions, save on the local path, where
+ * the device's own vectors are used.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -ENOSPC: none left (then poll); another negative error.
+ */
+int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
+		      irq_handler_t handler, const char *name, void *context,
+		      struct smartio_irq *irq)
+{
+	struct smartio_path *path = to_path(sdev);
+	int ret;
+
+	might_sleep();
+	memset(irq, 0, sizeof(*irq));
+	raw_spin_lock_init(&irq->lock);
+	INIT_WORK(&irq->work, path_irq_work);
+	irq->sdev = sdev;
+	irq->handler = handler;
+	irq->context = context;
+	ret = path->ops->irq_alloc(path, cpus, name, irq);
+	irq->kind = !ret;
+	return ret;
+}
+EXPORT_SYMBOL_GPL(smartio_irq_alloc);
+
+/**
+ * smartio_irq_message() - what the device has to send
+ * @irq: from smartio_irq_alloc()
+ * @message: for the lender's half
+ *
+ * Context: any.
+ */
+void smartio_irq_message(struct smartio_irq *irq,
+			 struct smartio_irq_message *message)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&irq->lock, flags);
+	*message = irq->message;
+	raw_spin_unlock_irqrestore(&irq->lock, flags);
+}
+EXPORT_SYMBOL_GPL(smartio_irq_message);
+
+/**
+ * smartio_irq_sent() - the device sends this message now
+ * @irq: from smartio_irq_alloc()
+ * @message: what the lender's half has called smartio_session_set_irq() with
+ *
+ * If the interrupt has moved meanwhile, or moves later, the core sees to it.
+ *
+ * Context: process.
+ */
+void smartio_irq_sent(struct smartio_irq *irq,
+		      const struct smartio_irq_message *message)
+{
+	raw_spin_lock_irq(&irq->lock);
+	irq->sent = *message;
+	irq_queue(irq);
+	raw_spin_unlock_irq(&irq->lock);
+}
+EXPORT_SYMBOL_GPL(smartio_irq_sent);
+
+/**
+ * smartio_irq_free() - give an interrupt back
+ * @sdev: the path
+ * @irq: from smartio_irq_alloc(); one that failed, or is all
+ *	zero, is ignored
+ *
+ * The handler doesn't run any more when this returns. The lender's half must
+ * have cleared it, or the session be over, or a stray message may arrive at a
+ * vector that nobody has.
+ *
+ * Context: process, may sleep.
+ */
+void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq)
+{
+	struct smartio_path *path = to_path(sdev);
+
+	if (!irq->kind)
+		return;
+	raw_spin_lock_irq(&irq->lock);
+	irq->sent.addr = 0;
+	raw_spin_unlock_irq(&irq->lock);
+	cancel_work_sync(&irq->work);
+	path->ops->irq_free(path, irq);
+	irq->kind = 0;
+}
+EXPORT_SYMBOL_GPL(smartio_irq_free);
+
+int __init path_irqs_init(void)
+{
+	irq_wq = alloc_workqueue("smartio_irq",
+				 WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	return irq_wq ? 0 : -ENOMEM;
+}
+
+void path_irqs_exit(void)
+{
+	destroy_workqueue(irq_wq);
+}
