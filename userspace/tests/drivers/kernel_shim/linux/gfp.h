@@ -4,3 +4,5 @@
 #define GFP_KERNEL 1U
 #define GFP_NOIO 2U
 #define __GFP_NOFAIL 4U
+#define __GFP_NOWARN 8U
+#define __GFP_NOMEMALLOC 16U
