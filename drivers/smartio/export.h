@@ -177,6 +177,7 @@ struct session_bar {
  * @running: requests that run, under export->lock
  * @idle: waits for the last of them
  * @ended: completed when it is over
+ * @end_work: ends it beside others
  * @lock: protects all below
  * @segments: struct session_segment by handle
  * @segment_bytes: of all of them
@@ -194,6 +195,7 @@ struct session {
 	unsigned int running;
 	wait_queue_head_t idle;
 	struct completion ended;
+	struct work_struct end_work;
 	struct mutex lock;	/* what the session holds: all below */
 	struct xarray segments;
 	size_t segment_bytes;

@@ -8,6 +8,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "export.h"
 #include "hosts.h"
@@ -140,6 +141,15 @@ static void session_finish(struct session *session, bool opened)
 	session_put(session);
 }
 
+/* Until it is over; somebody ends it. */
+static void session_wait(struct session *session)
+{
+	while (!wait_for_completion_timeout(&session->ended, 60 * HZ))
+		pci_warn(session->s.export->pdev,
+			 "session %#llx of %s does not end\n", session->s.id,
+			 session->s.host_name);
+}
+
 /*
  * End a session. When it returns the lender's half has closed it, whoever
  * asked for it.
@@ -169,61 +179,67 @@ void session_end(struct session *session, enum session_end why)
 		session_finish(session, true);
 		return;
 	}
-	while (!wait_for_completion_timeout(&session->ended, 60 * HZ))
-		pci_warn(export->pdev, "session %#llx of %s does not end\n",
-			 session->s.id, session->s.host_name);
+	session_wait(session);
 }
 
-struct session_ending {
-	struct work_struct work;
-	struct session *session;
-	enum session_end why;
-};
-
-static void session_ending_work(struct work_struct *work)
+/* The session is ending, by sessions_end(). */
+static void session_end_work(struct work_struct *work)
 {
-	struct session_ending *ending =
-		container_of(work, struct session_ending, work);
+	struct session *session = container_of(work, struct session, end_work);
+	unsigned int flags = smartio_recovery_begin();
 
-	session_end(ending->session, ending->why);
+	session_finish(session, true);
+	session_put(session);
+	smartio_recovery_end(flags);
+}
+
+/* The first that matches and ends, with a reference; or NULL. */
+static struct session *sessions_ending(struct smartio_export *export,
+				       session_match match, void *arg)
+{
+	struct session *session, *found = NULL;
+
+	mutex_lock(&export->lock);
+	list_for_each_entry(session, &export->sessions, entry) {
+		if (session->state != SESSION_ENDING ||
+		    (match && !match(session, arg)))
+			continue;
+		session_get(session);
+		found = session;
+		break;
+	}
+	mutex_unlock(&export->lock);
+	return found;
 }
 
 /*
  * End the sessions of an export that match, or all, at once, so that the
  * slowest one, not the sum, counts. They are over when this returns.
+ * No memory is needed: a link that comes back waits for it.
  */
 void sessions_end(struct smartio_export *export, session_match match, void *arg,
 		  enum session_end why)
 {
-	struct session_ending *endings;
 	struct session *session;
-	unsigned int count = 0, i = 0;
 
 	mutex_lock(&export->lock);
-	list_for_each_entry(session, &export->sessions, entry)
-		if (!match || match(session, arg))
-			count++;
-	endings = kvcalloc(count, sizeof(*endings), GFP_NOIO | __GFP_NOFAIL);
 	list_for_each_entry(session, &export->sessions, entry) {
 		if (match && !match(session, arg))
 			continue;
-		session_get(session);
-		endings[i].session = session;
-		endings[i].why = why;
-		INIT_WORK(&endings[i].work, session_ending_work);
-		i++;
+		if (session->state == SESSION_OPEN) {
+			session_get(session);
+			queue_work(session_end_wq, &session->end_work);
+		}
+		/* session_open() sees to one that is being opened */
+		if (session->state != SESSION_ENDING)
+			session->why = why;
+		session->state = SESSION_ENDING;
 	}
 	mutex_unlock(&export->lock);
-	for (i = 1; i < count; i++)
-		queue_work(session_end_wq, &endings[i].work);
-	for (i = 0; i < count; i++) {
-		if (i)
-			flush_work(&endings[i].work);
-		else
-			session_end(endings[i].session, why);
-		session_put(endings[i].session);
+	while ((session = sessions_ending(export, match, arg))) {
+		session_wait(session);
+		session_put(session);
 	}
-	kvfree(endings);
 }
 
 /* The same for all exports. */
@@ -312,6 +328,7 @@ int session_open(struct smartio_export *export, const struct borrower *borrower,
 	new->state = SESSION_OPENING;
 	init_waitqueue_head(&new->idle);
 	init_completion(&new->ended);
+	INIT_WORK(&new->end_work, session_end_work);
 	mutex_init(&new->lock);
 	xa_init_flags(&new->segments, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&new->bars);
@@ -375,6 +392,7 @@ int session_open(struct smartio_export *export, const struct borrower *borrower,
 static void session_job_work(struct work_struct *work)
 {
 	struct session_job *job = container_of(work, struct session_job, work);
+	unsigned int flags = smartio_recovery_begin();
 	struct session *session = job->session;
 
 	job->status = session_enter(session);
@@ -389,6 +407,7 @@ static void session_job_work(struct work_struct *work)
 	if (job->status)
 		job->reply_size = 0;
 	job->done(job);
+	smartio_recovery_end(flags);
 }
 
 /*
@@ -406,8 +425,9 @@ struct session_job *session_job_alloc(struct session *session,
 	INIT_WORK(&job->work, session_job_work);
 	job->size = size;
 	job->reply_size = min_t(size_t, reply_max, SMARTIO_MESSAGE_MAX);
-	job->request = kvmalloc(size, GFP_NOIO);
-	job->reply = kvzalloc(max(job->reply_size, 1UL), GFP_NOIO);
+	job->request = kvmalloc(size, smartio_recovery_gfp(size));
+	job->reply = kvzalloc(max(job->reply_size, 1UL),
+			      smartio_recovery_gfp(job->reply_size));
 	session_get(session);
 	job->session = session;
 	if (!job->request || !job->reply) {
