@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "link.h"
 
@@ -15,6 +16,7 @@ static struct workqueue_struct *link_request_wq;
 
 /**
  * struct link_pending - a request of this host
+ * @link: over which
  * @ref: of the caller, and of whoever found it in link->calls
  * @done: it is answered, or will never be
  * @status: then
@@ -22,6 +24,7 @@ static struct workqueue_struct *link_request_wq;
  * @size: of @payload
  */
 struct link_pending {
+	struct ntb_link *link;
 	struct kref ref;
 	struct completion done;
 	int status;
@@ -34,7 +37,7 @@ static void link_pending_release(struct kref *ref)
 	struct link_pending *pending = container_of(ref, struct link_pending,
 						    ref);
 
-	kvfree(pending->payload);
+	link_buffer_free(pending->link, pending->payload);
 	kfree(pending);
 }
 
@@ -62,6 +65,7 @@ int link_call(struct ntb_link *link, const struct wire_message *message,
 	pending = kzalloc(sizeof(*pending), GFP_NOIO);
 	if (!pending)
 		return -ENOMEM;
+	pending->link = link;
 	kref_init(&pending->ref);
 	kref_get(&pending->ref);	/* of the list */
 	init_completion(&pending->done);
@@ -135,7 +139,7 @@ static void link_job_done(struct link_job *job)
 {
 	struct ntb_link *link = job->link;
 
-	kvfree(job->payload);
+	link_buffer_free(link, job->payload);
 	kfree(job);
 	if (atomic_dec_and_test(&link->jobs))
 		wake_up(&link->jobs_idle);
@@ -162,11 +166,16 @@ static void link_job_work(struct work_struct *work)
 	const struct smartio_link_client *client = job->link->base.client;
 	size_t size = min_t(size_t, job->message.reply_max,
 			    SMARTIO_MESSAGE_MAX);
-	/* The replies of the core itself are small. */
-	void *reply = kvzalloc(max(size, PAGE_SIZE), GFP_NOIO);
 	int status = -ENOMEM;
+	unsigned int flags;
 	u32 generation;
+	void *reply;
 
+	/* Nothing that a session needs to come back is large. */
+	flags = max_t(size_t, size, job->message.length) <= SMARTIO_RECOVERY_SMALL ?
+		smartio_recovery_begin() : memalloc_noio_save();
+	/* The replies of the core itself are small. */
+	reply = kvzalloc(max(size, PAGE_SIZE), GFP_NOIO);
 	if (!link_is_up(job->link, &generation) ||
 	    generation != job->generation)
 		status = -ENOLINK;	/* nor is anybody there to hear it */
@@ -185,21 +194,24 @@ static void link_job_work(struct work_struct *work)
 		       reply, size);
 	kvfree(reply);
 	link_job_done(job);
+	memalloc_flags_restore(flags);
 }
 
-static void link_job_start(struct ntb_link *link, u32 generation,
+static bool link_job_start(struct ntb_link *link, u32 generation,
 			   const struct wire_message *message, void *payload)
 {
-	struct link_job *job = kzalloc(sizeof(*job), GFP_NOIO);
 	int jobs = atomic_read(&link->jobs);
+	struct link_job *job;
 
 	/* A peer that goes on asking after -EBUSY isn't answered. */
-	if (!job || jobs >= 2 * LINK_JOBS_MAX) {
+	if (jobs >= 2 * LINK_JOBS_MAX) {
 		atomic64_inc(&link->counters.busy);
-		kvfree(payload);
-		kfree(job);
-		return;
+		link_buffer_free(link, payload);
+		return true;
 	}
+	job = kzalloc(sizeof(*job), GFP_NOIO | __GFP_NOWARN);
+	if (!job)
+		return false;
 	if (jobs >= LINK_JOBS_MAX) {
 		atomic64_inc(&link->counters.busy);
 		job->busy = true;
@@ -213,6 +225,7 @@ static void link_job_start(struct ntb_link *link, u32 generation,
 	job->payload = payload;
 	atomic_inc(&link->jobs);
 	queue_work(link_request_wq, &job->work);
+	return true;
 }
 
 /*
@@ -227,24 +240,27 @@ void link_jobs_wait(struct ntb_link *link)
 			 link->base.name, atomic_read(&link->jobs), link->base.peer.name);
 }
 
-/* A message has come; frees @payload, and must not wait for anybody. */
-void link_receive(struct ntb_link *link, u32 generation,
+/*
+ * A message has come; must not wait for anybody. Returns whether it took the
+ * message, and frees @payload; if not, for want of memory, it has to be
+ * delivered again.
+ */
+bool link_receive(struct ntb_link *link, u32 generation,
 		  const struct wire_message *message, void *payload)
 {
 	struct link_pending *pending;
 
 	if (message->type >= WIRE_FIRST_REQUEST) {
-		link_job_start(link, generation, message, payload);
-		return;
+		return link_job_start(link, generation, message, payload);
 	}
 	if (message->type != WIRE_REPLY) {
 		if (message->type == WIRE_APERTURE)
 			link_apertures_take(link, payload);
-		else
-			link->base.client->message(&link->base, message,
-						   payload);
-		kvfree(payload);
-		return;
+		else if (!link->base.client->message(&link->base, message,
+						     payload))
+			return false;
+		link_buffer_free(link, payload);
+		return true;
 	}
 	pending = link_pending_take(link, message->request);
 	if (pending) {
@@ -252,8 +268,9 @@ void link_receive(struct ntb_link *link, u32 generation,
 				    message->length);
 	} else {
 		atomic64_inc(&link->counters.late);
-		kvfree(payload);
+		link_buffer_free(link, payload);
 	}
+	return true;
 }
 
 int __init link_calls_init(void)

@@ -95,7 +95,7 @@ void link_spads_clear(struct ntb_link *link)
 	memset(link->spads, 0, sizeof(link->spads));
 }
 
-/* Say who and where this side is. */
+/* Say who and where this side is. Returns 0, -ERANGE or -ENOMEM. */
 int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 {
 	u64 offset = (u64)spads->boot << WIRE_PAGE_SHIFT;
@@ -115,12 +115,7 @@ int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 	if (mw >= link->windows || offset >= link->window_size[mw] ||
 	    link->window_size[mw] - offset < sizeof(struct wire_boot))
 		return -ERANGE;
-	if (!link->peer_boot) {
-		link->peer_boot_phys = link->window_phys[mw] + offset;
-		link->peer_boot = ioremap(link->peer_boot_phys,
-					  sizeof(struct wire_boot));
-	}
-	if (!link->peer_boot)
+	if (link_peer_boot_map(link, link->window_phys[mw] + offset))
 		return -ENOMEM;
 	mutex_lock(&link->window_lock);
 	link_apertures_write(link, hello.apertures);

@@ -9,6 +9,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "link.h"
 
@@ -62,10 +63,10 @@ static void link_hold(struct ntb_link *link,
 		      const struct link_held *with)
 {
 	/* Small, and a failure could not be reported to anybody. */
-	struct link_held *held = kmemdup(with, sizeof(*with),
-					 GFP_NOIO | __GFP_NOFAIL);
+	struct link_held *held = smartio_recovery_alloc(sizeof(*held));
 	bool too_much = false;
 
+	*held = *with;
 	held->holder = *holder;
 	mutex_lock(&link->held_lock);
 	/* Whoever shuts the windows comes here for all of it afterwards. */

@@ -20,6 +20,7 @@
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "link.h"
 #include "trace.h"
@@ -208,15 +209,16 @@ static void link_up(struct ntb_link *link, const struct wire_hello *hello)
 	}
 	spin_unlock(&link->base.lock);
 	ret = link->base.client->admit(&link->base, &peer);
+	if (!ret)
+		ret = link_window_phys(link, le64_to_cpu(hello->ring),
+				       (u64)slots * WIRE_SLOT, &ring);
+	if (!ret)
+		ret = link_ring_join(link, ring, slots);
+	if (ret == -ENOMEM)
+		return;		/* the next step tries again */
 	if (ret) {
 		link_refuse(link, ret == -EACCES ? WIRE_REASON_FENCED :
 			    WIRE_REASON_BAD_HELLO);
-		return;
-	}
-	if (link_window_phys(link, le64_to_cpu(hello->ring),
-			     (u64)slots * WIRE_SLOT, &ring) ||
-	    link_ring_join(link, ring, slots)) {
-		link_refuse(link, WIRE_REASON_BAD_HELLO);
 		return;
 	}
 	link->peer_doorbell = le32_to_cpu(hello->doorbell);
@@ -257,6 +259,7 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 {
 	enum wire_reason reason;
 	struct wire_hello hello;
+	int ret;
 
 	if (!cable) {
 		if (link->open)
@@ -304,7 +307,10 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 	if (!link->open || !(peer->flags & WIRE_OPEN) ||
 	    peer->echo != link->base.generation)
 		return LINK_JOIN_MS;
-	if (link_hello_post(link, peer)) {
+	ret = link_hello_post(link, peer);
+	if (ret == -ENOMEM)
+		return LINK_POLL_MS;
+	if (ret) {
 		link_refuse(link, WIRE_REASON_BAD_HELLO);
 		return LINK_POLL_MS;
 	}
@@ -398,11 +404,13 @@ static void link_tick(struct work_struct *work)
 {
 	struct ntb_link *link = container_of(to_delayed_work(work),
 						 struct ntb_link, tick);
-	unsigned int delay_ms;
+	unsigned int delay_ms, flags;
 
 	if (READ_ONCE(link->removed))
 		return;
+	flags = smartio_recovery_begin();
 	delay_ms = link_step(link);
+	smartio_recovery_end(flags);
 	if (!READ_ONCE(link->removed))
 		queue_delayed_work(link->wq, &link->tick,
 				   msecs_to_jiffies(delay_ms));
@@ -440,7 +448,10 @@ static const struct ntb_ctx_ops link_ctx_ops = {
 
 static void ops_release(struct smartio_link *base)
 {
-	kfree(to_ntb_link(base));
+	struct ntb_link *link = to_ntb_link(base);
+
+	link_spare_exit(link);
+	kfree(link);
 }
 
 static int ops_send(struct smartio_link *base, u32 generation,
@@ -605,6 +616,7 @@ static int ops_map_irq(struct smartio_link *base, struct device *dev, u64 addr,
 static void ops_unmap(struct smartio_link *base, struct device *dev)
 {
 	link_unmap_device(to_ntb_link(base), dev);
+	link_pages_forget(to_ntb_link(base));
 }
 
 static const struct smartio_link_ops link_ops = {
@@ -694,6 +706,9 @@ static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 					   link->base.name);
 	if (!link->wq)
 		goto unregister;
+	ret = link_spare_init(link);
+	if (ret)
+		goto destroy;
 	ret = link_windows_init(link);
 	if (ret)
 		goto destroy;

@@ -66,6 +66,28 @@ struct link_counters {
 	atomic64_t busy;	/* requests refused: too many at once */
 	atomic64_t late;	/* replies that nobody waits for */
 	atomic64_t full;	/* waited for room in the other's ring */
+	atomic64_t starved;	/* a message waited for memory */
+};
+
+/* Memory for one message, when there is no other. */
+struct link_spare {
+	spinlock_t lock;	/* used */
+	bool used;
+	void *memory;
+};
+
+/* Pages that sessions of the peer have, or had and that its next ones get. */
+struct link_kept {
+	struct mutex lock;	/* all but the works */
+	struct list_head pieces;	/* struct link_piece, of memory.c */
+	size_t bytes;		/* that no session has */
+	size_t used;		/* that sessions have */
+	size_t peak;		/* of @used */
+	size_t wanted;		/* @refill makes a piece of so many bytes */
+	size_t failed;		/* it could not */
+	struct delayed_work age;
+	struct work_struct refill;
+	wait_queue_head_t refilled;
 };
 
 /**
@@ -111,7 +133,10 @@ struct link_counters {
  * @peer_boot: of the other side
  * @peer_boot_phys: where this host's CPUs find that
  * @rx: own ring
- * @tx: the other's ring
+ * @tx: the other's ring; its mapping stays while the link is down, @joined says
+ *	that it may be written to
+ * @spare: for a message that has come
+ * @kept: pages for the peer's next sessions
  * @calls: requests of this host without an answer, by number
  * @next_call: number
  * @jobs: requests of the other side that run
@@ -191,18 +216,22 @@ struct ntb_link {
 		struct work_struct work;
 		struct workqueue_struct *wq;
 		bool complained;
-		void (*deliver)(struct ntb_link *link, u32 generation,
+		bool (*deliver)(struct ntb_link *link, u32 generation,
 				const struct wire_message *message,
 				void *payload);
 	} rx;
 	struct mutex tx_lock;	/* one sender at a time: tx */
 	struct {
 		void __iomem *ring;
+		bool joined;
+		phys_addr_t phys;
 		u32 slots;
 		u32 position;
 		u32 sequence;
 		u32 produced;
 	} tx;
+	struct link_spare spare;
+	struct link_kept kept;
 
 	struct xarray calls;
 	u32 next_call;
@@ -301,6 +330,7 @@ struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 void link_unmapped(struct ntb_link *link);
 void link_pages_free(struct ntb_link *link, size_t size, struct page *page,
 		     dma_addr_t dma);
+void link_pages_forget(struct ntb_link *link);
 
 /* held.c */
 void link_release_pages(struct ntb_link *link, size_t size, struct page *page,
@@ -317,6 +347,11 @@ void link_holder_stopped(struct ntb_link *link,
 int link_ring_init(struct ntb_link *link);
 void link_ring_exit(struct ntb_link *link);
 void link_ring_reset(struct ntb_link *link);
+int link_spare_init(struct ntb_link *link);
+void link_spare_exit(struct ntb_link *link);
+void *link_buffer(struct ntb_link *link, size_t size);
+void link_buffer_free(struct ntb_link *link, void *memory);
+int link_peer_boot_map(struct ntb_link *link, phys_addr_t phys);
 int link_ring_join(struct ntb_link *link, phys_addr_t phys, u32 slots);
 void link_ring_leave(struct ntb_link *link);
 int link_send(struct ntb_link *link, u32 generation,
@@ -327,7 +362,7 @@ int link_call(struct ntb_link *link, const struct wire_message *message,
 	      const void *payload, void *reply, size_t *reply_size,
 	      unsigned int timeout_ms);
 void link_calls_fail(struct ntb_link *link);
-void link_receive(struct ntb_link *link, u32 generation,
+bool link_receive(struct ntb_link *link, u32 generation,
 		  const struct wire_message *message, void *payload);
 void link_jobs_wait(struct ntb_link *link);
 int link_calls_init(void);

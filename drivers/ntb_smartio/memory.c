@@ -7,13 +7,24 @@
 #include <linux/dma-mapping.h>
 #include <linux/genalloc.h>
 #include <linux/iommu.h>
+#include <linux/jiffies.h>
 #include <linux/module.h>
+#include <linux/smartio_recovery.h>
 
 #include "link.h"
 
 static unsigned int pool_mib = 4;
 module_param(pool_mib, uint, 0444);
 MODULE_PARM_DESC(pool_mib, "without an IOMMU: MiB of memory for each link that the other side may reach (at most 4)");
+
+/* Pages that no session has are kept for so long. */
+#define LINK_KEPT_S	600
+/* How long a request waits for a piece of memory that has to be made. */
+#define LINK_REFILL_MS	5000
+
+static void link_refill_work(struct work_struct *work);
+static void link_kept_age(struct work_struct *work);
+static void link_kept_exit(struct ntb_link *link);
 
 static int link_pool_init(struct ntb_link *link)
 {
@@ -65,12 +76,20 @@ free:
 /* The pool, if there has to be one. */
 int link_memory_init(struct ntb_link *link)
 {
+	struct link_kept *kept = &link->kept;
+
+	mutex_init(&kept->lock);
+	INIT_LIST_HEAD(&kept->pieces);
+	INIT_DELAYED_WORK(&kept->age, link_kept_age);
+	INIT_WORK(&kept->refill, link_refill_work);
+	init_waitqueue_head(&kept->refilled);
 	return link->base.scattered ? 0 : link_pool_init(link);
 }
 
 /* The mirror of link_memory_init(). */
 void link_memory_exit(struct ntb_link *link)
 {
+	link_kept_exit(link);
 	if (!link->pool)
 		return;
 	if (gen_pool_avail(link->pool) != link->pool_size) {
@@ -129,41 +148,288 @@ void link_unmapped(struct ntb_link *link)
 		iommu_flush_iotlb_all(domain);
 }
 
-/* Pages of one's own, for unmapping and freeing are two steps then. */
-static struct page *link_pages_map(struct ntb_link *link, size_t size,
-				   dma_addr_t *dma)
-{
-	void *cpu = alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO |
-				      __GFP_NOWARN);
+/* ---- pages of sessions ---- */
 
-	if (!cpu)
+/**
+ * struct link_piece - pages that a session has, or had
+ * @entry: in link->kept.pieces
+ * @size: bytes
+ * @page: the first
+ * @dma: where the NTB finds them; with an IOMMU only while @used
+ * @used: a session has them
+ * @since: when not @used: since then, in jiffies
+ */
+struct link_piece {
+	struct list_head entry;
+	size_t size;
+	struct page *page;
+	dma_addr_t dma;
+	bool used;
+	unsigned long since;
+};
+
+static bool link_piece_fill(struct ntb_link *link, struct link_piece *piece,
+			    gfp_t gfp)
+{
+	void *cpu;
+
+	if (link->iommu) {
+		cpu = alloc_pages_exact(piece->size, gfp | __GFP_NOWARN);
+		piece->page = cpu ? virt_to_page(cpu) : NULL;
+	} else {
+		piece->page = dma_alloc_pages(link->base.dma, piece->size,
+					      &piece->dma, DMA_BIDIRECTIONAL,
+					      gfp | __GFP_NOWARN);
+	}
+	return piece->page;
+}
+
+static void link_piece_free(struct ntb_link *link, struct link_piece *piece)
+{
+	if (link->iommu)
+		free_pages_exact(page_address(piece->page), piece->size);
+	else
+		dma_free_pages(link->base.dma, piece->size, piece->page,
+			       piece->dma, DMA_BIDIRECTIONAL);
+	kfree(piece);
+}
+
+/* Without @kept->lock. */
+static struct link_piece *link_piece_new(struct ntb_link *link, size_t size,
+					 gfp_t gfp)
+{
+	struct link_piece *piece = kzalloc(sizeof(*piece), gfp);
+
+	if (!piece)
 		return NULL;
-	*dma = dma_map_page(link->base.dma, virt_to_page(cpu), 0, size,
-			    DMA_BIDIRECTIONAL);
-	if (!dma_mapping_error(link->base.dma, *dma))
-		return virt_to_page(cpu);
-	free_pages_exact(cpu, size);
+	piece->size = size;
+	if (link_piece_fill(link, piece, gfp))
+		return piece;
+	kfree(piece);
 	return NULL;
 }
 
-/* Contiguous pages that another device can be given too. */
+/*
+ * Gives back unused pages until what is kept, with @size bytes more, is no more
+ * than sessions had at most.
+ */
+static void link_kept_trim(struct ntb_link *link, size_t size)
+{
+	struct link_kept *kept = &link->kept;
+	struct link_piece *piece, *next;
+
+	lockdep_assert_held(&kept->lock);
+	list_for_each_entry_safe(piece, next, &kept->pieces, entry) {
+		if (kept->used + kept->bytes + size <= kept->peak)
+			return;
+		if (piece->used)
+			continue;
+		kept->bytes -= piece->size;
+		list_del(&piece->entry);
+		link_piece_free(link, piece);
+	}
+}
+
+static struct link_piece *link_kept_take(struct ntb_link *link, size_t size)
+{
+	struct link_kept *kept = &link->kept;
+	struct link_piece *piece;
+
+	lockdep_assert_held(&kept->lock);
+	list_for_each_entry(piece, &kept->pieces, entry) {
+		if (piece->used || piece->size != size)
+			continue;
+		piece->used = true;
+		kept->bytes -= size;
+		kept->used += size;
+		return piece;
+	}
+	return NULL;
+}
+
+static void link_kept_add(struct ntb_link *link, struct link_piece *piece,
+			  bool used)
+{
+	struct link_kept *kept = &link->kept;
+
+	lockdep_assert_held(&kept->lock);
+	kept->peak = max(kept->peak, kept->used + piece->size);
+	link_kept_trim(link, piece->size);
+	piece->used = used;
+	piece->since = jiffies;
+	if (used)
+		kept->used += piece->size;
+	else
+		kept->bytes += piece->size;
+	list_add_tail(&piece->entry, &kept->pieces);
+}
+
+/*
+ * A large piece, when memory is scarce or fragmented, is made by reclaim and
+ * compaction. Neither is for whoever serves the peer: reclaim may wait for a
+ * disk that the peer lends.
+ */
+static void link_refill_work(struct work_struct *work)
+{
+	struct ntb_link *link = container_of(work, struct ntb_link,
+					     kept.refill);
+	struct link_kept *kept = &link->kept;
+	size_t size = READ_ONCE(kept->wanted);
+	struct link_piece *piece;
+
+	if (!size)
+		return;
+	piece = link_piece_new(link, size, GFP_KERNEL | __GFP_RETRY_MAYFAIL);
+	mutex_lock(&kept->lock);
+	if (piece)
+		link_kept_add(link, piece, false);
+	else
+		kept->failed = size;
+	kept->wanted = 0;
+	mutex_unlock(&kept->lock);
+	wake_up_all(&kept->refilled);
+}
+
+/* Waits for that for a while. Returns a piece, or NULL. */
+static struct link_piece *link_piece_wait(struct ntb_link *link, size_t size)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(LINK_REFILL_MS);
+	struct link_kept *kept = &link->kept;
+	struct link_piece *piece;
+	bool failed;
+
+	do {
+		mutex_lock(&kept->lock);
+		piece = link_kept_take(link, size);
+		failed = kept->failed == size;
+		if (failed)
+			kept->failed = 0;
+		if (!piece && !failed && !kept->wanted)
+			WRITE_ONCE(kept->wanted, size);
+		mutex_unlock(&kept->lock);
+		if (piece || failed)
+			return piece;
+		queue_work(system_unbound_wq, &kept->refill);
+		wait_event_timeout(kept->refilled, !READ_ONCE(kept->wanted),
+				   max((long)(deadline - jiffies), 1L));
+	} while (time_before(jiffies, deadline));
+	return NULL;
+}
+
+/* One that a session had before, or a new one; it is used. Or NULL. */
+static struct link_piece *link_piece_get(struct ntb_link *link, size_t size)
+{
+	struct link_kept *kept = &link->kept;
+	struct link_piece *piece;
+
+	mutex_lock(&kept->lock);
+	piece = link_kept_take(link, size);
+	mutex_unlock(&kept->lock);
+	if (piece)
+		return piece;
+	piece = link_piece_new(link, size, smartio_recovery_gfp(size));
+	if (!piece)
+		return link_piece_wait(link, size);
+	mutex_lock(&kept->lock);
+	link_kept_add(link, piece, true);
+	mutex_unlock(&kept->lock);
+	return piece;
+}
+
+/* A session has them no more, and nobody reaches them. */
+static void link_piece_put(struct ntb_link *link, struct page *page)
+{
+	struct link_kept *kept = &link->kept;
+	struct link_piece *piece;
+
+	mutex_lock(&kept->lock);
+	list_for_each_entry(piece, &kept->pieces, entry) {
+		if (piece->page != page)
+			continue;
+		piece->used = false;
+		piece->since = jiffies;
+		kept->used -= piece->size;
+		kept->bytes += piece->size;
+		break;
+	}
+	mutex_unlock(&kept->lock);
+	queue_delayed_work(system_wq, &kept->age, LINK_KEPT_S * HZ);
+}
+
+/* Gives back what nobody has used for @s seconds. Returns what is kept. */
+static size_t link_kept_drop(struct ntb_link *link, unsigned int s)
+{
+	struct link_kept *kept = &link->kept;
+	struct link_piece *piece, *next;
+	size_t left;
+
+	mutex_lock(&kept->lock);
+	list_for_each_entry_safe(piece, next, &kept->pieces, entry) {
+		if (piece->used || time_before(jiffies, piece->since + s * HZ))
+			continue;
+		kept->bytes -= piece->size;
+		list_del(&piece->entry);
+		link_piece_free(link, piece);
+	}
+	if (!kept->used)
+		kept->peak = kept->bytes;
+	left = kept->bytes;
+	mutex_unlock(&kept->lock);
+	return left;
+}
+
+static void link_kept_age(struct work_struct *work)
+{
+	struct ntb_link *link = container_of(to_delayed_work(work),
+					     struct ntb_link, kept.age);
+
+	if (link_kept_drop(link, LINK_KEPT_S))
+		queue_delayed_work(system_wq, &link->kept.age, LINK_KEPT_S * HZ);
+}
+
+/* Pages are not kept any longer: a device is lent no more. */
+void link_pages_forget(struct ntb_link *link)
+{
+	link_kept_drop(link, 0);
+}
+
+static void link_kept_exit(struct ntb_link *link)
+{
+	cancel_work_sync(&link->kept.refill);
+	cancel_delayed_work_sync(&link->kept.age);
+	link_kept_drop(link, 0);
+	WARN_ON(!list_empty(&link->kept.pieces));
+}
+
+/*
+ * Contiguous zeroed pages that another device can be given too. Those of a
+ * session that is over are taken again: when the peer comes back there may be
+ * no such piece.
+ */
 struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 			      dma_addr_t *dma)
 {
-	struct page *page;
+	struct link_piece *piece;
 	void *cpu;
 
 	if (link->pool) {
 		cpu = link_pool_alloc(link, size, dma);
 		return cpu ? virt_to_page(cpu) : NULL;
 	}
-	if (link->iommu)
-		return link_pages_map(link, size, dma);
-	page = dma_alloc_pages(link->base.dma, size, dma, DMA_BIDIRECTIONAL,
-			       GFP_KERNEL | __GFP_NOWARN);
-	if (page)
-		memset(page_address(page), 0, size);
-	return page;
+	piece = link_piece_get(link, size);
+	if (!piece)
+		return NULL;
+	memset(page_address(piece->page), 0, size);
+	if (link->iommu) {
+		piece->dma = dma_map_page(link->base.dma, piece->page, 0, size,
+					  DMA_BIDIRECTIONAL);
+		if (dma_mapping_error(link->base.dma, piece->dma)) {
+			link_piece_put(link, piece->page);
+			return NULL;
+		}
+	}
+	*dma = piece->dma;
+	return piece->page;
 }
 
 /* And back. The other side can't reach them when they become something else. */
@@ -173,11 +439,11 @@ void link_pages_free(struct ntb_link *link, size_t size, struct page *page,
 	if (link->pool) {
 		gen_pool_free(link->pool, (unsigned long)page_address(page),
 			      size);
-	} else if (link->iommu) {
+		return;
+	}
+	if (link->iommu) {
 		dma_unmap_page(link->base.dma, dma, size, DMA_BIDIRECTIONAL);
 		link_unmapped(link);
-		free_pages_exact(page_address(page), size);
-	} else {
-		dma_free_pages(link->base.dma, size, page, dma, DMA_BIDIRECTIONAL);
 	}
+	link_piece_put(link, page);
 }

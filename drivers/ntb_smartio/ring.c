@@ -11,14 +11,88 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/mm.h>
+#include <linux/smartio_recovery.h>
 
 #include "link.h"
 #include "trace.h"
 
 /* Whoever reads its ring as it should needs microseconds. */
 #define LINK_FULL_MS	2000
+/* Until a message for which there was no memory is read again. */
+#define LINK_STARVED_MS	20
 
 static void link_rx_work(struct work_struct *work);
+
+/* ---- memory for messages ---- */
+
+/* Before any message; it stays until the last reference to the link is gone. */
+int link_spare_init(struct ntb_link *link)
+{
+	spin_lock_init(&link->spare.lock);
+	link->spare.memory = kvmalloc(LINK_PAYLOAD_MAX, GFP_KERNEL);
+	return link->spare.memory ? 0 : -ENOMEM;
+}
+
+/* The mirror of link_spare_init(), also if that failed. */
+void link_spare_exit(struct ntb_link *link)
+{
+	kvfree(link->spare.memory);
+}
+
+/*
+ * So many bytes, at most LINK_PAYLOAD_MAX; NULL: later. A large message finds
+ * memory when the host has none: one at a time has the spare.
+ */
+void *link_buffer(struct ntb_link *link, size_t size)
+{
+	struct link_spare *spare = &link->spare;
+	void *memory = kvmalloc(size, smartio_recovery_gfp(size));
+
+	if (memory)
+		return memory;
+	spin_lock(&spare->lock);
+	if (!spare->used) {
+		spare->used = true;
+		memory = spare->memory;
+	}
+	spin_unlock(&spare->lock);
+	return memory;
+}
+
+/* And back; NULL is ignored. */
+void link_buffer_free(struct ntb_link *link, void *memory)
+{
+	struct link_spare *spare = &link->spare;
+
+	if (memory != spare->memory) {
+		kvfree(memory);
+		return;
+	}
+	spin_lock(&spare->lock);
+	spare->used = false;
+	spin_unlock(&spare->lock);
+}
+
+/* ---- the rings ---- */
+
+/*
+ * The mappings of the peer's ring and bootstrap page stay while the link is
+ * down: what brings it up again must not need memory for them. A peer that
+ * shows other addresses, a host that has booted, gets new ones.
+ */
+static void link_tx_unmap(struct ntb_link *link)
+{
+	if (link->tx.ring)
+		iounmap(link->tx.ring);
+	link->tx.ring = NULL;
+}
+
+static void link_peer_boot_unmap(struct ntb_link *link)
+{
+	if (link->peer_boot)
+		iounmap(link->peer_boot);
+	link->peer_boot = NULL;
+}
 
 /* This host's ring. */
 int link_ring_init(struct ntb_link *link)
@@ -43,6 +117,8 @@ int link_ring_init(struct ntb_link *link)
 void link_ring_exit(struct ntb_link *link)
 {
 	destroy_workqueue(link->rx.wq);
+	link_tx_unmap(link);
+	link_peer_boot_unmap(link);
 	link_free(link, LINK_RING_SIZE, link->rx.ring, link->rx.dma);
 }
 
@@ -55,6 +131,25 @@ void link_ring_reset(struct ntb_link *link)
 	link->rx.acked = 0;
 	link->rx.complained = false;
 	memset(link->boot, 0, sizeof(*link->boot));
+}
+
+/*
+ * The peer's bootstrap page is known. Returns 0 or -ENOMEM. No ring may be
+ * mapped over it in another way.
+ */
+int link_peer_boot_map(struct ntb_link *link, phys_addr_t phys)
+{
+	if (link->peer_boot && link->peer_boot_phys == phys)
+		return 0;
+	mutex_lock(&link->tx_lock);
+	link_tx_unmap(link);
+	mutex_unlock(&link->tx_lock);
+	link_peer_boot_unmap(link);
+	link->peer_boot = ioremap(phys, sizeof(struct wire_boot));
+	if (!link->peer_boot)
+		return -ENOMEM;
+	link->peer_boot_phys = phys;
+	return 0;
 }
 
 /*
@@ -71,12 +166,17 @@ int link_ring_join(struct ntb_link *link, phys_addr_t phys, u32 slots)
 	    link->peer_boot_phys < phys + size)
 		return -EINVAL;
 	mutex_lock(&link->tx_lock);
-	link->tx.ring = ioremap_wc(phys, size);
+	if (link->tx.phys != phys || link->tx.slots != slots)
+		link_tx_unmap(link);
+	if (!link->tx.ring)
+		link->tx.ring = ioremap_wc(phys, size);
+	link->tx.phys = phys;
 	link->tx.slots = slots;
 	link->tx.position = 0;
 	link->tx.sequence = 0;
 	link->tx.produced = 0;
-	if (!link->tx.ring)
+	link->tx.joined = !!link->tx.ring;
+	if (!link->tx.joined)
 		ret = -ENOMEM;
 	mutex_unlock(&link->tx_lock);
 	return ret;
@@ -88,15 +188,11 @@ int link_ring_join(struct ntb_link *link, phys_addr_t phys, u32 slots)
  */
 void link_ring_leave(struct ntb_link *link)
 {
+	/* it alone, besides the tick, writes to the peer's bootstrap page */
 	cancel_work_sync(&link->rx.work);
 	mutex_lock(&link->tx_lock);
-	if (link->tx.ring)
-		iounmap(link->tx.ring);
-	link->tx.ring = NULL;
+	link->tx.joined = false;
 	mutex_unlock(&link->tx_lock);
-	if (link->peer_boot)
-		iounmap(link->peer_boot);
-	link->peer_boot = NULL;
 }
 
 /* ---- sending ---- */
@@ -218,7 +314,7 @@ int link_send(struct ntb_link *link, u32 generation,
 	if (message->length > LINK_PAYLOAD_MAX)
 		return -EMSGSIZE;
 	mutex_lock(&link->tx_lock);
-	if (link->tx.ring && link_is_up(link, &current_generation) &&
+	if (link->tx.joined && link_is_up(link, &current_generation) &&
 	    current_generation == generation)
 		ret = link_tx_post(link, generation, message, payload);
 	mutex_unlock(&link->tx_lock);
@@ -264,8 +360,23 @@ static bool link_payload_ok(struct ntb_link *link,
 	return link->base.client->valid(message, payload);
 }
 
-/* One message. Returns whether there was one. */
-static bool link_rx_one(struct ntb_link *link, u32 generation)
+enum link_rx {
+	LINK_RX_NONE,		/* there is none */
+	LINK_RX_DONE,
+	LINK_RX_STARVED,	/* no memory for it: it stays in the ring */
+};
+
+static void link_rx_advance(struct ntb_link *link, u32 slots)
+{
+	link->rx.sequence++;
+	link->rx.consumed += slots;
+	link->rx.position += slots;
+	if (link->rx.position == LINK_RING_SLOTS)
+		link->rx.position = 0;
+}
+
+/* One message. */
+static enum link_rx link_rx_one(struct ntb_link *link, u32 generation)
 {
 	const void *slot = link->rx.ring +
 			   (size_t)link->rx.position * WIRE_SLOT;
@@ -277,53 +388,62 @@ static bool link_rx_one(struct ntb_link *link, u32 generation)
 
 	if (le64_to_cpu(READ_ONCE(*(const __le64 *)(slot +
 			offsetof(struct wire_head, generation)))) != expected)
-		return false;
+		return LINK_RX_NONE;
 	dma_rmb();	/* the rest was written before it */
 	memcpy(&head, slot, sizeof(head));
 	slots = wire_head_check(&head, LINK_RING_SLOTS, link->rx.position,
 				LINK_PAYLOAD_MAX, &message);
 	if (slots < 0) {
 		link_restart(link, "the other side's messages make no sense");
-		return false;
+		return LINK_RX_NONE;
+	}
+	if (message.type == WIRE_PAD) {
+		link_rx_advance(link, slots);
+		return LINK_RX_DONE;
 	}
 	if (message.length) {
-		payload = kvmalloc(message.length, GFP_NOIO);
-		if (!payload) {
-			link_restart(link, "no memory for a message");
-			return false;
-		}
+		payload = link_buffer(link, message.length);
+		if (!payload)
+			return LINK_RX_STARVED;
 		memcpy(payload, slot + WIRE_SLOT, message.length);
 	}
-	link->rx.sequence++;
-	link->rx.consumed += slots;
-	link->rx.position += slots;
-	if (link->rx.position == LINK_RING_SLOTS)
-		link->rx.position = 0;
-	if (message.type == WIRE_PAD)
-		return true;
 	atomic64_inc(&link->counters.received);
-	atomic64_add(message.length, &link->counters.received_bytes);
 	trace_smartio_message(link->base.name, false, &message, 0);
-	if (link_payload_ok(link, &message, payload)) {
-		link->rx.deliver(link, generation, &message, payload);
-	} else {
+	if (!link_payload_ok(link, &message, payload)) {
 		link_rx_refuse(link, &message);
-		kvfree(payload);
+		link_buffer_free(link, payload);
+	} else if (!link->rx.deliver(link, generation, &message, payload)) {
+		atomic64_dec(&link->counters.received);
+		link_buffer_free(link, payload);
+		return LINK_RX_STARVED;
 	}
-	return true;
+	atomic64_add(message.length, &link->counters.received_bytes);
+	link_rx_advance(link, slots);
+	return LINK_RX_DONE;
 }
 
 static void link_rx_work(struct work_struct *work)
 {
 	struct ntb_link *link = container_of(work, struct ntb_link,
 						 rx.work);
+	unsigned int flags = smartio_recovery_begin();
+	enum link_rx rx;
 	u32 generation;
 
-	while (link_is_up(link, &generation) && link_rx_one(link, generation)) {
-		if (link->rx.consumed - link->rx.acked > LINK_RING_SLOTS / 8)
+	while (link_is_up(link, &generation)) {
+		rx = link_rx_one(link, generation);
+		if (rx == LINK_RX_NONE)
+			break;
+		if (rx == LINK_RX_STARVED ||
+		    link->rx.consumed - link->rx.acked > LINK_RING_SLOTS / 8)
 			link_rx_ack(link);
+		if (rx == LINK_RX_STARVED) {
+			atomic64_inc(&link->counters.starved);
+			msleep(LINK_STARVED_MS);
+		}
 		cond_resched();
 	}
 	if (link_is_up(link, &generation))
 		link_rx_ack(link);
+	smartio_recovery_end(flags);
 }

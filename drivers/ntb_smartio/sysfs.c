@@ -153,6 +153,8 @@ static int link_counters_show(struct seq_file *s, void *unused)
 	seq_printf(s, "busy %lld\n", atomic64_read(&c->busy));
 	seq_printf(s, "late %lld\n", atomic64_read(&c->late));
 	seq_printf(s, "full %lld\n", atomic64_read(&c->full));
+	seq_printf(s, "starved %lld\n", atomic64_read(&c->starved));
+	seq_printf(s, "kept %zu\n", READ_ONCE(link->kept.bytes));
 	seq_printf(s, "running %d\n", atomic_read(&link->jobs));
 	seq_printf(s, "losses %u\n", READ_ONCE(link->losses));
 	return 0;

@@ -274,6 +274,58 @@ static void local_leave(struct session *session)
 	session_put(session);
 }
 
+/*
+ * Memory of segments of earlier sessions, one entry in each piece: no device
+ * reaches it. There may be no such piece when the next session begins.
+ */
+struct local_kept {
+	struct list_head entry;
+	size_t size;
+	dma_addr_t dma;
+};
+
+static void *local_kept_take(struct smartio_path *path, size_t size,
+			     dma_addr_t *dma)
+{
+	struct local_kept *kept, *found = NULL;
+
+	spin_lock(&path->lock);
+	list_for_each_entry(kept, &path->kept, entry) {
+		if (kept->size != size)
+			continue;
+		list_del(&kept->entry);
+		found = kept;
+		break;
+	}
+	spin_unlock(&path->lock);
+	if (!found)
+		return NULL;
+	*dma = found->dma;
+	return memset(found, 0, size);
+}
+
+static void local_kept_add(struct smartio_path *path, size_t size, void *cpu,
+			   dma_addr_t dma)
+{
+	struct local_kept *kept = cpu;
+
+	kept->size = size;
+	kept->dma = dma;
+	spin_lock(&path->lock);
+	list_add(&kept->entry, &path->kept);
+	spin_unlock(&path->lock);
+}
+
+static void local_unbound(struct smartio_path *path)
+{
+	struct local_kept *kept, *next;
+
+	list_for_each_entry_safe(kept, next, &path->kept, entry) {
+		list_del(&kept->entry);
+		local_dma_free(path, kept->size, kept, kept->dma);
+	}
+}
+
 static int local_segment_alloc(struct smartio_path *path, u64 id,
 			       struct smartio_segment *segment)
 {
@@ -283,8 +335,10 @@ static int local_segment_alloc(struct smartio_path *path, u64 id,
 
 	if (!session)
 		return -ENOLINK;
-	segment->cpu = local_dma_alloc(path, segment->size, &segment->dma,
-				       GFP_KERNEL);
+	segment->cpu = local_kept_take(path, segment->size, &segment->dma);
+	if (!segment->cpu)
+		segment->cpu = local_dma_alloc(path, segment->size,
+					       &segment->dma, GFP_KERNEL);
 	if (segment->cpu)
 		ret = session_segment_alloc(session, segment->size,
 					    segment->cpu, segment->dma, &new);
@@ -307,7 +361,7 @@ static void local_segment_free(struct smartio_path *path,
 		session_segment_free(session, segment->handle);
 		local_leave(session);
 	}
-	local_dma_free(path, segment->size, segment->cpu, segment->dma);
+	local_kept_add(path, segment->size, segment->cpu, segment->dma);
 }
 
 static void __iomem *local_map_bar(struct smartio_path *path, u64 id,
@@ -384,6 +438,7 @@ static const struct smartio_path_ops local_path_ops = {
 	.unmap_bar = local_unmap_bar,
 	.irq_alloc = local_irq_alloc,
 	.irq_free = local_irq_free,
+	.unbound = local_unbound,
 	.release = local_release,
 };
 

@@ -26,7 +26,10 @@
 static int client_admit(struct smartio_link *link,
 			const struct smartio_identity *peer)
 {
-	remote_paths_host(link, &peer->uuid);
+	int ret = remote_paths_host(link, &peer->uuid);
+
+	if (ret)
+		return ret;
 	if (smartio_host_fenced(&peer->uuid))
 		return -EACCES;
 	return smartio_host_seen(peer);

@@ -8,6 +8,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 #include <linux/string.h>
 
 #include "hosts.h"
@@ -43,11 +44,25 @@ static const struct attribute_group **path_groups;
 
 #define to_smartio_driver(d) container_of_const(d, struct smartio_driver, driver)
 
+static bool path_item_own(const struct smartio_path *path,
+			  const struct path_item *item)
+{
+	return item == path->lost || item == path->ready;
+}
+
+static size_t path_item_bytes(const struct smartio_path *path,
+			      const struct path_item *item)
+{
+	return path_item_own(path, item) ? 0 :
+	       struct_size(item, message, item->size);
+}
+
+/* A path's own item may be queued already: what it says is said last, then. */
 static void path_queue(struct smartio_path *path, struct path_item *item)
 {
 	lockdep_assert_held(&path->lock);
-	list_add_tail(&item->entry, &path->items);
-	path->item_bytes += struct_size(item, message, item->size);
+	list_move_tail(&item->entry, &path->items);
+	path->item_bytes += path_item_bytes(path, item);
 	queue_work(path->wq, &path->work);
 }
 
@@ -66,23 +81,38 @@ bool smartio_path_full(struct smartio_path *path)
 	return full;
 }
 
-/* Small, and a failure could not be reported to anybody. */
-static struct path_item *path_item_alloc(enum path_item_kind kind, u64 session)
+static struct path_item *path_item_alloc(enum path_item_kind kind)
 {
-	struct path_item *item = kzalloc(sizeof(*item), GFP_NOIO | __GFP_NOFAIL);
+	struct path_item *item = kzalloc(sizeof(*item), GFP_KERNEL);
 
+	if (!item)
+		return NULL;
+	INIT_LIST_HEAD(&item->entry);
 	item->kind = kind;
-	item->session = session;
 	return item;
 }
 
-/* The lender offers the device (again). */
+/* The lender offers the device (again). Any context. */
 void smartio_path_ready(struct smartio_path *path)
 {
-	struct path_item *item = path_item_alloc(PATH_READY, 0);
-
 	spin_lock(&path->lock);
 	path->offered = true;
+	path_queue(path, path->ready);
+	spin_unlock(&path->lock);
+}
+
+/* The lender ended a session that smartio_open() has not stored yet. */
+static void path_lost_early(struct smartio_path *path, u64 session,
+			    bool offered)
+{
+	/* Small, and a failure could not be reported to anybody. */
+	struct path_item *item = smartio_recovery_alloc(sizeof(*item));
+
+	INIT_LIST_HEAD(&item->entry);
+	item->kind = PATH_LOST;
+	item->session = session;
+	spin_lock(&path->lock);
+	path->offered = offered;
 	path_queue(path, item);
 	spin_unlock(&path->lock);
 }
@@ -93,22 +123,24 @@ void smartio_path_ready(struct smartio_path *path)
  */
 void smartio_path_lost(struct smartio_path *path, u64 session, bool offered)
 {
-	struct path_item *item = path_item_alloc(PATH_LOST, session);
-
 	spin_lock(&path->lock);
+	if (session && path->session != session) {
+		spin_unlock(&path->lock);
+		path_lost_early(path, session, offered);
+		return;
+	}
+	path->lost->session = path->session;
 	if (!session) {
-		item->session = path->session;
 		path->losses++;
 		if (path->session || path->over)
 			path->writes = true;
 		path->over = 0;
-	} else if (path->session == session) {
+	} else {
 		path->over = session;
 	}
-	if (path->session == item->session)
-		path->session = 0;
+	path->session = 0;
 	path->offered = offered;
-	path_queue(path, item);
+	path_queue(path, path->lost);
 	spin_unlock(&path->lock);
 }
 
@@ -132,11 +164,12 @@ bool smartio_path_writes(struct smartio_path *path, bool forget)
 int smartio_path_notify(struct smartio_path *path, u64 session,
 			const void *message, size_t size)
 {
-	struct path_item *item = kvmalloc(struct_size(item, message, size),
-					 GFP_NOIO);
+	size_t bytes = struct_size_t(struct path_item, message, size);
+	struct path_item *item = kvmalloc(bytes, smartio_recovery_gfp(bytes));
 
 	if (!item)
 		return -ENOMEM;
+	INIT_LIST_HEAD(&item->entry);
 	item->kind = PATH_NOTIFY;
 	item->session = session;
 	item->size = size;
@@ -152,7 +185,8 @@ int smartio_path_notify(struct smartio_path *path, u64 session,
  * queued before smartio_open() has stored the new session: the caller has
  * waited for that.
  */
-static bool path_item_counts(struct smartio_path *path, struct path_item *item)
+static bool path_item_counts(struct smartio_path *path,
+			     const struct path_item *item)
 {
 	bool counts = true;
 
@@ -177,7 +211,13 @@ static bool path_item_counts(struct smartio_path *path, struct path_item *item)
 	return counts;
 }
 
-static void path_deliver(struct smartio_path *path, struct path_item *item)
+/*
+ * @now: what @item says. One of the path's own may be queued again meanwhile,
+ * with something else.
+ */
+static void path_deliver(struct smartio_path *path,
+			 const struct path_item *now,
+			 const struct path_item *item)
 {
 	struct smartio_driver *driver;
 
@@ -187,14 +227,14 @@ static void path_deliver(struct smartio_path *path, struct path_item *item)
 
 	mutex_lock(&path->driver_lock);
 	driver = path->driver;
-	if (driver && path_item_counts(path, item)) {
-		trace_smartio_path(&path->sdev, item->kind, item->session);
-		if (item->kind == PATH_NOTIFY) {
+	if (driver && path_item_counts(path, now)) {
+		trace_smartio_path(&path->sdev, now->kind, now->session);
+		if (now->kind == PATH_NOTIFY) {
 			if (driver->notify)
 				driver->notify(&path->sdev, item->message,
 					       item->size);
 		} else if (driver->event) {
-			driver->event(&path->sdev, item->kind == PATH_LOST ?
+			driver->event(&path->sdev, now->kind == PATH_LOST ?
 				      SMARTIO_LOST : SMARTIO_READY);
 		}
 	}
@@ -204,23 +244,26 @@ static void path_deliver(struct smartio_path *path, struct path_item *item)
 static void path_work(struct work_struct *work)
 {
 	struct smartio_path *path = container_of(work, struct smartio_path, work);
-	struct path_item *item;
+	unsigned int flags = smartio_recovery_begin();
+	struct path_item *item, now;
 
 	for (;;) {
 		spin_lock(&path->lock);
 		item = list_first_entry_or_null(&path->items, struct path_item,
 						entry);
 		if (item) {
-			list_del(&item->entry);
-			path->item_bytes -= struct_size(item, message,
-						       item->size);
+			list_del_init(&item->entry);
+			path->item_bytes -= path_item_bytes(path, item);
+			now = *item;
 		}
 		spin_unlock(&path->lock);
 		if (!item)
-			return;
-		path_deliver(path, item);
-		kvfree(item);
+			break;
+		path_deliver(path, &now, item);
+		if (!path_item_own(path, item))
+			kvfree(item);
 	}
+	smartio_recovery_end(flags);
 }
 
 /* ---- the bus ---- */
@@ -279,6 +322,8 @@ static void smartio_bus_remove(struct device *dev)
 	mutex_unlock(&path->driver_lock);
 	driver->remove(sdev);
 	smartio_close(sdev);
+	if (path->ops->unbound)
+		path->ops->unbound(path);
 	module_put(path->owner);
 }
 
@@ -329,7 +374,10 @@ static void smartio_path_release(struct device *dev)
 	if (path->wq)
 		destroy_workqueue(path->wq);
 	list_for_each_entry_safe(item, next, &path->items, entry)
-		kvfree(item);
+		if (!path_item_own(path, item))
+			kvfree(item);
+	kfree(path->lost);
+	kfree(path->ready);
 	if (path->ops->release)
 		path->ops->release(path);
 	kfree(path);
@@ -348,6 +396,7 @@ int smartio_path_init(struct smartio_path *path, struct device *parent)
 	mutex_init(&path->driver_lock);
 	spin_lock_init(&path->lock);
 	INIT_LIST_HEAD(&path->items);
+	INIT_LIST_HEAD(&path->kept);
 	INIT_WORK(&path->work, path_work);
 	device_initialize(dev);
 	dev->bus = &smartio_bus;
@@ -360,6 +409,10 @@ int smartio_path_init(struct smartio_path *path, struct device *parent)
 	if (ret)
 		goto put;
 	ret = -ENOMEM;
+	path->lost = path_item_alloc(PATH_LOST);
+	path->ready = path_item_alloc(PATH_READY);
+	if (!path->lost || !path->ready)
+		goto put;
 	path->wq = alloc_ordered_workqueue("sio-%.16s-%.6s", WQ_MEM_RECLAIM,
 					   path->sdev.pci_name,
 					   path->sdev.link_name);

@@ -22,6 +22,7 @@
 #include <linux/workqueue.h>
 
 struct attribute_group;
+struct path_item;
 struct smartio_path;
 
 /**
@@ -41,6 +42,7 @@ struct smartio_path;
  * @irq_move: let the device, in session @id, send another message; NULL: the
  *	message never changes
  * @irq_settled: it does, and what it sent before has arrived
+ * @unbound: the driver is gone, and has nothing of the path; may be NULL
  * @release: the last reference to the path is gone
  */
 struct smartio_path_ops {
@@ -75,6 +77,7 @@ struct smartio_path_ops {
 			const struct smartio_irq_message *to,
 			unsigned int timeout_ms);
 	void (*irq_settled)(struct smartio_path *path, struct smartio_irq *irq);
+	void (*unbound)(struct smartio_path *path);
 	void (*release)(struct smartio_path *path);
 };
 
@@ -86,7 +89,7 @@ struct smartio_path_ops {
  * @driver_lock: one callback of the driver at a time; protects @driver
  * @driver: whom events are delivered to
  * @lock: protects @session, @over, @writes, @losses, @offered, @items,
- *	@item_bytes
+ *	@item_bytes, @kept
  * @session: id of the open session, 0: none
  * @over: id of the session that the lender ended, until the lender is notified
  *	that this host has stopped; else 0
@@ -94,7 +97,10 @@ struct smartio_path_ops {
  * @losses: how often the path broke
  * @offered: the lender offers the device now
  * @items: events and notifications not yet delivered
- * @item_bytes: memory that they take
+ * @item_bytes: memory that they take, but for the two below
+ * @kept: of @ops
+ * @lost: the item of a loss: to say that needs no memory
+ * @ready: that of an offer
  * @work: delivers them
  * @wq: ordered, runs @work
  * @owner: module that a bound driver keeps loaded
@@ -106,7 +112,7 @@ struct smartio_path {
 	struct mutex session_lock;	/* one open or close at a time */
 	struct mutex driver_lock;	/* the driver's callbacks, @driver */
 	struct smartio_driver *driver;
-	spinlock_t lock;		/* session to item_bytes */
+	spinlock_t lock;		/* session to kept */
 	u64 session;
 	u64 over;
 	bool writes;
@@ -114,6 +120,9 @@ struct smartio_path {
 	bool offered;
 	struct list_head items;
 	size_t item_bytes;
+	struct list_head kept;
+	struct path_item *lost;
+	struct path_item *ready;
 	struct work_struct work;
 	struct workqueue_struct *wq;
 	struct module *owner;

@@ -3,6 +3,7 @@
  * This host as a borrower: paths over a link. They come when the lender names
  * its devices, and stay while the link is down.
  */
+#include <linux/delay.h>
 #include <linux/io.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -341,6 +342,7 @@ static const struct smartio_path_ops remote_path_ops = {
 
 /**
  * struct remote_news - what the lender said about its devices
+ * @entry: in link->news, until it was dealt with; under link->paths_lock
  * @work: deals with it
  * @link: about which link; a reference
  * @generation: in which it was said; 0: by this host itself
@@ -350,6 +352,7 @@ static const struct smartio_path_ops remote_path_ops = {
  * @device: of WIRE_DEVICE
  */
 struct remote_news {
+	struct list_head entry;
 	struct work_struct work;
 	struct smartio_link *link;
 	u32 generation;
@@ -418,6 +421,21 @@ fail:
 		link->name, news->device.pci, link->peer.name, ret);
 }
 
+/* The path is that of a device that the lender names. */
+static void remote_offer(struct remote *remote, u32 id, bool offered)
+{
+	struct smartio_link *link = remote->link;
+
+	lockdep_assert_held(&link->paths_lock);
+	WRITE_ONCE(remote->device, id);
+	remote->incarnation = READ_ONCE(link->peer.incarnation);
+	remote->named = true;
+	if (offered)
+		smartio_path_ready(remote->path);
+	else
+		WRITE_ONCE(remote->path->offered, false);
+}
+
 static void remote_named(struct smartio_link *link,
 			 const struct remote_news *news)
 {
@@ -444,15 +462,7 @@ static void remote_named(struct smartio_link *link,
 			remote_add(link, news);
 			return;
 		}
-		WRITE_ONCE(remote->device, news->id);
-		remote->incarnation = READ_ONCE(link->peer.incarnation);
-		remote->named = true;
-		if (smartio_path_full(remote->path))
-			link->ops->restart(link, "the other side sends more than a driver takes");
-		else if (offered)
-			smartio_path_ready(remote->path);
-		else
-			WRITE_ONCE(remote->path->offered, false);
+		remote_offer(remote, news->id, offered);
 		mutex_unlock(&link->paths_lock);
 		return;
 	}
@@ -512,32 +522,88 @@ static void remote_gone(struct smartio_link *link,
 static void remote_news_work(struct work_struct *work)
 {
 	struct remote_news *news = container_of(work, struct remote_news, work);
+	struct smartio_link *link = news->link;
 
 	if (news->type == WIRE_DEVICE)
-		remote_named(news->link, news);
+		remote_named(link, news);
 	else
-		remote_gone(news->link, news);
-	atomic_dec(&news->link->news);
-	smartio_link_put(news->link);
+		remote_gone(link, news);
+	mutex_lock(&link->paths_lock);
+	list_del(&news->entry);
+	link->news_count--;
+	mutex_unlock(&link->paths_lock);
+	smartio_link_put(link);
 	kfree(news);
 }
 
-static void remote_queue(struct smartio_link *link, u32 generation, u16 type,
+/* Returns whether there was memory for it. */
+static bool remote_queue(struct smartio_link *link, u32 generation, u16 type,
 			 u32 id, const struct wire_device *device)
 {
 	struct remote_news *news = kzalloc(sizeof(*news),
-					   GFP_NOIO | __GFP_NOFAIL);
+					   GFP_NOIO | __GFP_NOWARN);
 
+	if (!news)
+		return false;
 	INIT_WORK(&news->work, remote_news_work);
 	smartio_link_get(link);
-	atomic_inc(&link->news);
 	news->link = link;
 	news->generation = generation;
 	news->type = type;
 	news->id = id;
 	if (device)
 		news->device = *device;
+	mutex_lock(&link->paths_lock);
+	list_add_tail(&news->entry, &link->news);
+	link->news_count++;
 	queue_work(link->paths_wq, &news->work);
+	mutex_unlock(&link->paths_lock);
+	return true;
+}
+
+/* Whether something that was said before has to be dealt with first. */
+static bool remote_waits(struct smartio_link *link,
+			 const struct wire_device *device)
+{
+	struct remote_news *news;
+
+	lockdep_assert_held(&link->paths_lock);
+	list_for_each_entry(news, &link->news, entry)
+		if (news->type == WIRE_PAD ||
+		    (news->type == WIRE_DEVICE &&
+		     !strcmp(news->device.pci, device->pci)))
+			return true;
+	return false;
+}
+
+/*
+ * A path that is there hears at once that its device is offered again: it must
+ * not wait for another one's driver, which may need memory that has to be
+ * written to this device first. Returns false if it is not there, or not yet.
+ */
+static bool remote_known(struct smartio_link *link,
+			 const struct wire_message *message,
+			 const struct wire_device *device)
+{
+	struct remote *remote;
+	bool known = false;
+
+	mutex_lock(&link->paths_lock);
+	list_for_each_entry(remote, &link->paths, entry) {
+		struct smartio_device *sdev = &remote->path->sdev;
+
+		if (strcmp(sdev->pci_name, device->pci) ||
+		    strcmp(sdev->service, device->service) ||
+		    !uuid_equal(&sdev->host, &link->host))
+			continue;
+		known = !remote_waits(link, device);
+		if (known)
+			remote_offer(remote, message->object,
+				     le32_to_cpu(device->flags) & WIRE_OFFERED);
+		break;
+	}
+	mutex_unlock(&link->paths_lock);
+	return known;
 }
 
 /* The link is down. */
@@ -569,19 +635,22 @@ bool remote_paths_write(struct smartio_link *link, bool forget)
 	return writes;
 }
 
-/* A host introduces itself on a link. */
-void remote_paths_host(struct smartio_link *link, const uuid_t *host)
+/* A host introduces itself on a link. Returns 0 or -ENOMEM. */
+int remote_paths_host(struct smartio_link *link, const uuid_t *host)
 {
-	if (link->host_known && !uuid_equal(&link->host, host))
-		remote_queue(link, 0, WIRE_PAD, 0, NULL);
+	if (link->host_known && !uuid_equal(&link->host, host) &&
+	    !remote_queue(link, 0, WIRE_PAD, 0, NULL))
+		return -ENOMEM;
 	link->host_known = true;
 	uuid_copy(&link->host, host);
+	return 0;
 }
 
 /* A link is being set up. */
 int remote_paths_init(struct smartio_link *link)
 {
 	INIT_LIST_HEAD(&link->paths);
+	INIT_LIST_HEAD(&link->news);
 	mutex_init(&link->paths_lock);
 	link->paths_wq = alloc_ordered_workqueue("smartio-%s-paths",
 						 WQ_MEM_RECLAIM, link->name);
@@ -593,29 +662,36 @@ void remote_paths_exit(struct smartio_link *link)
 {
 	if (!link->paths_wq)
 		return;
-	remote_queue(link, 0, WIRE_PAD, 0, NULL);
+	while (!remote_queue(link, 0, WIRE_PAD, 0, NULL))
+		msleep(20);
 	destroy_workqueue(link->paths_wq);
 }
 
-/* A message that is no request and no reply. Must not wait for anybody. */
-void remote_paths_message(struct smartio_link *link,
+/*
+ * A message that is no request and no reply. Must not wait for anybody. Returns
+ * false if there is no memory for it.
+ */
+bool remote_paths_message(struct smartio_link *link,
 			  const struct wire_message *message,
 			  const void *payload)
 {
 	struct remote *remote;
+	bool taken = true;
 
 	switch (message->type) {
 	case WIRE_DEVICE:
+		if (remote_known(link, message, payload))
+			return true;
+		fallthrough;
 	case WIRE_DEVICE_GONE:
 	case WIRE_DEVICE_END:
-		if (atomic_read(&link->news) >= REMOTE_NEWS_MAX) {
+		if (READ_ONCE(link->news_count) >= REMOTE_NEWS_MAX) {
 			link->ops->restart(link,
 					   "the other side has too much to say about its devices");
-			return;
+			return true;
 		}
-		remote_queue(link, READ_ONCE(link->generation), message->type,
-			     message->object, payload);
-		return;
+		return remote_queue(link, READ_ONCE(link->generation),
+				    message->type, message->object, payload);
 	}
 	mutex_lock(&link->paths_lock);
 	list_for_each_entry(remote, &link->paths, entry) {
@@ -625,12 +701,14 @@ void remote_paths_message(struct smartio_link *link,
 		if (smartio_path_full(remote->path))
 			link->ops->restart(link, "the other side sends more than a driver takes");
 		else if (message->type == WIRE_NOTIFY)
-			smartio_path_notify(remote->path, message->context,
-					    payload, message->length);
+			taken = !smartio_path_notify(remote->path,
+						     message->context, payload,
+						     message->length);
 		else if (message->type == WIRE_ENDED && message->context)
 			smartio_path_lost(remote->path, message->context,
 					  message->status);
 		break;
 	}
 	mutex_unlock(&link->paths_lock);
+	return taken;
 }

@@ -179,7 +179,7 @@ struct smartio_link_ops {
  * @removed: a link is down, for good
  * @fenced: whether a host must be refused now
  * @admit: a host introduces itself on a link. Returns 0; -EACCES: it is fenced;
- *	another error: it can't be admitted.
+ *	another error: it can't be admitted; -ENOMEM: not now.
  * @may_rejoin: a fenced host asks for admission; @stale: its wish is older than
  *	the fence. Returns whether it is admitted.
  * @up: the link is up
@@ -188,12 +188,15 @@ struct smartio_link_ops {
  * @drained: whether nothing on this host writes to the peer any more; @late: it
  *	is asked for the last time
  * @valid: whether the payload of a message is sound
- * @message: one that is no request and no reply; must not wait for anybody
+ * @message: one that is no request and no reply; must not wait for anybody.
+ *	Returns false if there is no memory for it: the transport delivers it
+ *	again.
  * @request: one that is answered by the status returned and by @reply, zeroed,
  *	a page or more, *@reply_size bytes of which may be sent. Many at once.
  *
  * Process context; @fenced may not sleep, the others may. One of @added to
- * @drained at a time for a link.
+ * @drained at a time for a link. The transport calls @admit to @drained,
+ * @message and @request between smartio_recovery_begin() and its end.
  */
 struct smartio_link_client {
 	int (*added)(struct smartio_link *link);
@@ -206,7 +209,7 @@ struct smartio_link_client {
 	void (*lost)(struct smartio_link *link);
 	bool (*drained)(struct smartio_link *link, bool late);
 	bool (*valid)(const struct wire_message *message, const void *payload);
-	void (*message)(struct smartio_link *link,
+	bool (*message)(struct smartio_link *link,
 			const struct wire_message *message,
 			const void *payload);
 	int (*request)(struct smartio_link *link, u32 generation,
@@ -264,7 +267,8 @@ struct smartio_link {
 	struct list_head paths;
 	struct mutex paths_lock;	/* paths */
 	struct workqueue_struct *paths_wq;
-	atomic_t news;
+	struct list_head news;
+	unsigned int news_count;
 };
 
 /**
