@@ -227,7 +227,8 @@ struct snvme_bounce {
  * @max_bytes: of one request
  * @no_room: its queues did not fit
  * @access: NULL: this host may do all
- * @access_lock: one at a time changes @access
+ * @access_lock: one at a time changes @access and has @access_reply
+ * @access_reply: of the manager
  * @access_work: fetches it again
  * @lock: protects all to @events_count
  * @state: see there
@@ -288,6 +289,7 @@ struct snvme_path {
 	bool no_room;
 	struct snvme_access __rcu *access;
 	struct mutex access_lock;	/* who changes access */
+	struct snvme_access_reply *access_reply;
 	struct work_struct access_work;
 
 	spinlock_t lock;	/* state, relays and events */
@@ -391,7 +393,7 @@ void snvme_relay_fail_all(struct snvme_path *path);
 blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 			    enum snvme_op op);
 blk_status_t snvme_refuse_rq(struct request *rq, u16 status);
-void snvme_access_init(struct snvme_path *path);
+int snvme_access_init(struct snvme_path *path);
 void snvme_access_exit(struct snvme_path *path);
 int snvme_access_fetch(struct snvme_path *path);
 void snvme_access_changed(struct snvme_path *path);

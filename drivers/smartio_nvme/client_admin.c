@@ -20,10 +20,14 @@
 #include <linux/blk-integrity.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "client.h"
 
 /* ---- what reservations forbid ---- */
+
+#define SNVME_ACCESS_BYTES \
+	struct_size_t(struct snvme_access_reply, entries, SNVME_ACCESS_MAX)
 
 /* Under access_lock. */
 static void snvme_access_set(struct snvme_path *path,
@@ -76,23 +80,19 @@ int snvme_access_fetch(struct snvme_path *path)
 	struct snvme_access_req request = {
 		.op = cpu_to_le16(SNVME_ACCESS),
 	};
-	struct snvme_access_reply *reply;
 	struct snvme_access *access;
-	size_t size = struct_size(reply, entries, SNVME_ACCESS_MAX);
-	int ret = -ENOMEM;
+	size_t size = SNVME_ACCESS_BYTES;
+	int ret;
 
-	reply = kvzalloc(size, GFP_NOIO);
 	/* Answers count in the order of their questions. */
 	mutex_lock(&path->access_lock);
-	if (reply)
-		ret = smartio_call(path->sdev, &request, sizeof(request),
-				   reply, &size, SNVME_CALL_MS);
+	ret = smartio_call(path->sdev, &request, sizeof(request),
+			   path->access_reply, &size, SNVME_CALL_MS);
 	if (!ret)
-		ret = snvme_access_check(reply, size, &access);
+		ret = snvme_access_check(path->access_reply, size, &access);
 	if (!ret)
 		snvme_access_set(path, access);
 	mutex_unlock(&path->access_lock);
-	kvfree(reply);
 	if (ret && ret != -ENOLINK)
 		path->lose(path, SNVME_LOSS_JOIN);
 	return ret;
@@ -102,10 +102,12 @@ static void snvme_access_work(struct work_struct *work)
 {
 	struct snvme_path *path = container_of(work, struct snvme_path,
 					       access_work);
+	unsigned int flags = smartio_recovery_begin();
 
 	if (READ_ONCE(path->admin_live))
 		snvme_access_fetch(path);
 	nvme_put_ctrl(&path->ctrl);
+	smartio_recovery_end(flags);
 }
 
 /* The manager says that this host may do more. Any context. */
@@ -143,16 +145,20 @@ bool snvme_access_forbids(struct snvme_path *path, struct request *rq)
 	return flags & needs;
 }
 
-void snvme_access_init(struct snvme_path *path)
+/* Its counterpart after an error, too, is snvme_access_exit(). */
+int snvme_access_init(struct snvme_path *path)
 {
 	mutex_init(&path->access_lock);
 	INIT_WORK(&path->access_work, snvme_access_work);
+	path->access_reply = kvzalloc(SNVME_ACCESS_BYTES, GFP_KERNEL);
+	return path->access_reply ? 0 : -ENOMEM;
 }
 
 /* Nobody uses the path any more. */
 void snvme_access_exit(struct snvme_path *path)
 {
 	kfree(rcu_dereference_protected(path->access, true));
+	kvfree(path->access_reply);
 }
 
 /* ---- relayed commands ---- */
@@ -289,7 +295,11 @@ static void snvme_relay_work(struct work_struct *work)
 	union nvme_result result = { };
 	struct snvme_admin_req *req;
 	u16 status = NVME_SC_HOST_PATH_ERROR;
+	unsigned int flags;
 
+	/* A join has no large ones. */
+	flags = relay->len <= PAGE_SIZE ? smartio_recovery_begin() :
+		memalloc_noio_save();
 	req = kvzalloc(struct_size(req, data, relay->write ? relay->len : 0),
 		       GFP_NOIO);
 	reply = kvzalloc(struct_size(reply, data,
@@ -321,6 +331,7 @@ static void snvme_relay_work(struct work_struct *work)
 	kvfree(reply);
 	kfree(relay);
 	nvme_put_ctrl(&path->ctrl);
+	memalloc_flags_restore(flags);
 }
 
 /* Completes a request, set up and not started, from queue_rq. */

@@ -489,7 +489,11 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 					   client->entries);
 	path->max_bytes = min3(path->config.max_bytes, limits->max_bytes,
 			       (u32)SNVME_MAX_BYTES);
-	snvme_access_init(path);
+	ret = snvme_access_init(path);
+	if (ret) {
+		kfree(path);
+		return ERR_PTR(ret);
+	}
 	snvme_io_init(path);
 	snvme_path_init(path);
 	INIT_WORK(&ctrl->reset_work, snvme_reset_work);
@@ -499,6 +503,7 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 	ret = nvme_init_ctrl(ctrl, &sdev->dev, &snvme_ctrl_ops,
 			     limits->quirks);
 	if (ret) {
+		snvme_access_exit(path);
 		kfree(path);
 		return ERR_PTR(ret);
 	}

@@ -16,6 +16,7 @@
 #include <linux/delay.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "client.h"
 
@@ -202,8 +203,7 @@ static bool snvme_drive_others(struct snvme_client *client)
 /* A path leaves, and its session may not be over. May sleep. */
 static void snvme_drive_orphan(struct snvme_client *client, u64 session)
 {
-	struct snvme_orphan *orphan = kzalloc(sizeof(*orphan),
-					      GFP_NOIO | __GFP_NOFAIL);
+	struct snvme_orphan *orphan = smartio_recovery_alloc(sizeof(*orphan));
 
 	uuid_copy(&orphan->host, &client->sdev->host);
 	strscpy(orphan->pci_name, client->sdev->pci_name);
@@ -644,19 +644,24 @@ static void snvme_join_work(struct work_struct *work)
 	struct snvme_client *client = container_of(to_delayed_work(work),
 						   struct snvme_client,
 						   join_work);
+	unsigned int flags, gen = 0;
 	struct snvme_path *path;
-	unsigned int noio, gen = 0;
 
 	if (client->removing || client->detached)
 		return;
-	/* memory may have to be written to this disk before there is some */
-	noio = memalloc_noio_save();
 	path = snvme_client_path(client);
-	if (!path || snvme_may_join(path, &gen))
+	if (!path) {
+		/* A new one needs much, and may wait for it, but for no disk. */
+		flags = memalloc_noio_save();
+		snvme_join(client, NULL, 0);
+		memalloc_noio_restore(flags);
+		return;
+	}
+	flags = smartio_recovery_begin();
+	if (snvme_may_join(path, &gen))
 		snvme_join(client, path, gen);
-	if (path)
-		nvme_put_ctrl(&path->ctrl);
-	memalloc_noio_restore(noio);
+	nvme_put_ctrl(&path->ctrl);
+	smartio_recovery_end(flags);
 }
 
 /* An attempt is worth it now. Any context. */
@@ -734,7 +739,7 @@ static bool snvme_leave_session(struct snvme_path *path)
 static void snvme_drive_leave(struct snvme_path *path)
 {
 	struct snvme_client *client = path->client;
-	unsigned int noio = memalloc_noio_save();
+	unsigned int flags = smartio_recovery_begin();
 
 	spin_lock_irq(&path->lock);
 	path->leave_by = jiffies + SNVME_LEAVE_S * HZ;
@@ -747,7 +752,7 @@ static void snvme_drive_leave(struct snvme_path *path)
 	flush_work(&path->lose_work);
 	snvme_path_close(path);
 	snvme_path_revoked(path, snvme_leave_session(path));
-	memalloc_noio_restore(noio);
+	smartio_recovery_end(flags);
 }
 
 /* Then the client may make a new one; nothing of @path->sdev is used here. */

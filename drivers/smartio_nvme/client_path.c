@@ -26,6 +26,7 @@
 #include <linux/delay.h>
 #include <linux/group_cpus.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "client.h"
 #include "client_trace.h"
@@ -261,7 +262,7 @@ int snvme_path_revoke(struct snvme_path *path)
 	return 0;
 }
 
-static void snvme_revoke_work(struct work_struct *work)
+static void snvme_revoke_do(struct work_struct *work)
 {
 	struct snvme_path *path = container_of(to_delayed_work(work),
 					       struct snvme_path, revoke_work);
@@ -274,6 +275,14 @@ static void snvme_revoke_work(struct work_struct *work)
 	if (ret && ret != -ENOLINK)
 		mod_delayed_work(path->wq, &path->revoke_work,
 				 SNVME_REVOKE_AGAIN_S * HZ);
+}
+
+static void snvme_revoke_work(struct work_struct *work)
+{
+	unsigned int flags = smartio_recovery_begin();
+
+	snvme_revoke_do(work);
+	smartio_recovery_end(flags);
 }
 
 /* Another path may be able to end a lost path's session. Any context. */
@@ -294,7 +303,7 @@ void snvme_path_failover(struct snvme_path *path)
  * asked over another path they wait for its answer: an application that sees a
  * write fail writes something newer, over that path.
  */
-static void snvme_fail_work(struct work_struct *work)
+static void snvme_fail_do(struct work_struct *work)
 {
 	struct snvme_path *path = container_of(to_delayed_work(work),
 					       struct snvme_path, fail_work);
@@ -312,6 +321,14 @@ static void snvme_fail_work(struct work_struct *work)
 		snvme_fail_held(path);
 }
 
+static void snvme_fail_work(struct work_struct *work)
+{
+	unsigned int flags = smartio_recovery_begin();
+
+	snvme_fail_do(work);
+	smartio_recovery_end(flags);
+}
+
 /* Deletes the path, so that a new one may come; unless a user deletes it. */
 void snvme_path_expel(struct snvme_path *path)
 {
@@ -321,7 +338,7 @@ void snvme_path_expel(struct snvme_path *path)
 	snvme_core_delete(&path->ctrl);
 }
 
-static void snvme_lose_work(struct work_struct *work)
+static void snvme_lose_do(struct work_struct *work)
 {
 	struct snvme_path *path = container_of(work, struct snvme_path,
 					       lose_work);
@@ -360,6 +377,14 @@ static void snvme_lose_work(struct work_struct *work)
 	if (tmo >= 0)
 		mod_delayed_work(path->wq, &path->fail_work, tmo * HZ);
 	path->drive->rejoin(path, session ? 0 : SNVME_RETRY_MS);
+}
+
+static void snvme_lose_work(struct work_struct *work)
+{
+	unsigned int flags = smartio_recovery_begin();
+
+	snvme_lose_do(work);
+	smartio_recovery_end(flags);
 }
 
 /* @path: zeroed. */

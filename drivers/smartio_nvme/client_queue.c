@@ -4,8 +4,9 @@
  * posted write-combining stores; the CQ is memory of this host, written by the
  * controller. Nothing is ever read across a link.
  *
- * Opening and closing follow the session; the CQ's memory lives as long as
- * the path, so that completions can be looked for after a loss.
+ * Opening and closing follow the session; this host's own memory lives as long
+ * as the path: completions can be looked for after a loss, and no session needs
+ * a piece of memory that may not be there when the link comes back.
  */
 #include <linux/io.h>
 #include <linux/log2.h>
@@ -268,11 +269,15 @@ static int snvme_queue_place(struct snvme_queue *q,
 
 	req->placement = cpu_to_le16(placement);
 	if (placement == SNVME_SQ_BORROWER) {
-		q->own_size = sq_size + lists;
-		q->own = smartio_dma_alloc(sdev, q->own_size, &q->own_dma,
-					   GFP_KERNEL);
+		/* of the session before: there may be no such piece now */
+		if (!q->own) {
+			q->own_size = sq_size + lists;
+			q->own = smartio_dma_alloc(sdev, q->own_size,
+						   &q->own_dma, GFP_KERNEL);
+		}
 		if (!q->own)
 			return -ENOMEM;
+		memset(q->own, 0, q->own_size);
 		q->sq_cpu = q->own;
 		snvme_queue_lists(q, NULL, q->own,
 				  smartio_to_device(sdev, q->own_dma), sq_size);
@@ -429,12 +434,10 @@ void snvme_queue_close(struct snvme_queue *q)
 	smartio_unmap_bar(sdev, q->db);
 	smartio_unmap_bar(sdev, q->cmb);
 	smartio_segment_free(sdev, &q->segment);
-	smartio_dma_free(sdev, q->own_size, q->own, q->own_dma);
 	q->db = NULL;
 	q->db_sq = NULL;
 	q->db_cq = NULL;
 	q->cmb = NULL;
-	q->own = NULL;
 	q->sq_io = NULL;
 	q->sq_cpu = NULL;
 	snvme_queue_lists(q, NULL, NULL, 0, 0);
@@ -467,6 +470,8 @@ void snvme_queue_free(struct snvme_queue *q)
 {
 	if (!q->path)
 		return;
+	smartio_dma_free(q->path->sdev, q->own_size, q->own, q->own_dma);
 	smartio_dma_free(q->path->sdev, q->cq_size, q->cq, q->cq_dma);
+	q->own = NULL;
 	q->cq = NULL;
 }

@@ -80,7 +80,7 @@ struct snvme_queue_ops {
  * @cq_dma: its address
  * @cq_size: bytes
  * @segment: SQ and lists beside the controller
- * @own: SQ and lists in this host's memory
+ * @own: SQ and lists in this host's memory, also between sessions
  * @own_dma: their address
  * @own_size: bytes
  * @cmb: SQ in the controller's memory

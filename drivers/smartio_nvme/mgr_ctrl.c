@@ -6,6 +6,8 @@
  * runs that changes what they use: as long as there is any reason.
  */
 
+#include <linux/smartio_recovery.h>
+
 #include "mgr.h"
 #include "mgr_trace.h"
 
@@ -248,8 +250,7 @@ static void mgr_retry_later(struct mgr *m, int error)
 	queue_delayed_work(m->wq, &m->retry_work, m->backoff_s * HZ);
 }
 
-/* Queued by nvme_reset_ctrl(), and once more after it failed. */
-static void mgr_reset_work(struct work_struct *work)
+static void mgr_reset_do(struct work_struct *work)
 {
 	struct mgr *m = container_of(work, struct mgr, ctrl.reset_work);
 	struct nvme_ctrl *ctrl = &m->ctrl;
@@ -273,6 +274,18 @@ static void mgr_reset_work(struct work_struct *work)
 	m->reported = false;
 	m->backoff_s = 0;
 	mgr_resume(m, MGR_SUSPEND_RESET);
+}
+
+/*
+ * Queued by nvme_reset_ctrl(), and once more after it failed. Sessions wait for
+ * it, and may be those of disks that hosts swap to.
+ */
+static void mgr_reset_work(struct work_struct *work)
+{
+	unsigned int flags = smartio_recovery_begin();
+
+	mgr_reset_do(work);
+	smartio_recovery_end(flags);
 }
 
 static void mgr_retry_work(struct work_struct *work)

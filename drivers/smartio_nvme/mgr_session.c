@@ -7,6 +7,7 @@
 #include <linux/jhash.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "admin_identify.h"
 #include "mgr.h"
@@ -223,6 +224,7 @@ static int mgr_answer(struct smartio_session *s, const void *message,
 	struct mgr_session *session = s->context;
 	struct mgr *m = session->m;
 	struct snvme_request request;
+	unsigned int flags;
 	int ret;
 
 	ret = snvme_check_request(message, size,
@@ -254,8 +256,12 @@ static int mgr_answer(struct smartio_session *s, const void *message,
 		*reply_size = 0;
 		return mgr_abort(session, &request);
 	case SNVME_RESERVATION:
-		return mgr_resv_command(session, &request.admin, reply,
-					reply_size);
+		/* is written to a file */
+		flags = smartio_recovery_pause();
+		ret = mgr_resv_command(session, &request.admin, reply,
+				       reply_size);
+		smartio_recovery_resume(flags);
+		return ret;
 	case SNVME_ACCESS:
 		return mgr_resv_access(session, reply, reply_size);
 	}
