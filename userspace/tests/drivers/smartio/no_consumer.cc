@@ -21,9 +21,11 @@ void local_init(void) {}
 void local_exit(void) {}
 int remote_paths_init(struct smartio_link* /*link*/) { return 0; }
 void remote_paths_exit(struct smartio_link* /*link*/) {}
-void remote_paths_host(struct smartio_link* /*link*/, const uuid_t* /*host*/) {}
+int remote_paths_host(struct smartio_link* /*link*/, const uuid_t* /*host*/) { return 0; }
 void remote_paths_lost(struct smartio_link* /*link*/) {}
 bool remote_paths_write(struct smartio_link* /*link*/, bool /*forget*/) { return false; }
-void remote_paths_message(struct smartio_link* /*link*/, const struct wire_message* /*message*/,
-                          const void* /*payload*/) {}
+bool remote_paths_message(struct smartio_link* /*link*/, const struct wire_message* /*message*/,
+                          const void* /*payload*/) {
+  return true;
+}
 }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * smartio_starve: memory that is not there. Allocations of pages in the scope of
+ * smartio_recovery_begin() fail from an order on, as those of a host whose
+ * memory is fragmented, or all of them, as those of one whose reserves are gone.
+ */
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+
+static int order = -1;
+module_param(order, int, 0644);
+MODULE_PARM_DESC(order, "allocations of this order and above fail; -1: none");
+
+static atomic_t seen;
+static atomic_t failed;
+
+static int starve_count_get(char *buf, const struct kernel_param *param)
+{
+	return sysfs_emit(buf, "%d\n", atomic_read(param->arg));
+}
+
+static const struct kernel_param_ops starve_count_ops = {
+	.get = starve_count_get,
+};
+
+module_param_cb(seen, &starve_count_ops, &seen, 0444);
+MODULE_PARM_DESC(seen, "allocations of pages in recovery so far");
+module_param_cb(failed, &starve_count_ops, &failed, 0444);
+MODULE_PARM_DESC(failed, "of those, failed by this module");
+
+/* In place of the allocator. */
+static noinline notrace void *starve_nothing(void)
+{
+	return NULL;
+}
+
+static int starve_handler(struct kprobe *probe, struct pt_regs *regs)
+{
+	const unsigned int scope = PF_MEMALLOC | PF_MEMALLOC_NOIO |
+				   PF_WQ_WORKER;
+	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, 0);
+	int asked = regs_get_kernel_argument(regs, 1);
+	int from = READ_ONCE(order);
+
+	if (in_interrupt() || (current->flags & scope) != scope)
+		return 0;
+	atomic_inc(&seen);
+	if (from < 0 || asked < from || gfp & __GFP_NOFAIL)
+		return 0;
+	atomic_inc(&failed);
+	instruction_pointer_set(regs, (unsigned long)starve_nothing);
+	return 1;
+}
+
+static struct kprobe starve_probe = {
+	.symbol_name = "__alloc_pages_noprof",
+	.pre_handler = starve_handler,
+};
+
+static int __init starve_init(void)
+{
+	return register_kprobe(&starve_probe);
+}
+module_init(starve_init);
+
+static void __exit starve_exit(void)
+{
+	unregister_kprobe(&starve_probe);
+}
+module_exit(starve_exit);
+
+MODULE_DESCRIPTION("smartio test: recovery without memory");
+MODULE_LICENSE("GPL");
