@@ -129,14 +129,15 @@ static void session_finish(struct session *session, bool opened)
 	if (opened)
 		export->ops->close(&session->s);
 	session_resources_free(session);
-	mutex_lock(&export->lock);
-	session->state = SESSION_ENDED;
-	list_del(&session->entry);
-	mutex_unlock(&export->lock);
 	if (opened && session->why == SESSION_END_LENDER)
 		session->ops->ended(session);
 	if (opened)
 		trace_smartio_session(&session->s, false, session->why);
+	/* sessions_end() waits for those of the list only */
+	mutex_lock(&export->lock);
+	session->state = SESSION_ENDED;
+	list_del(&session->entry);
+	mutex_unlock(&export->lock);
 	complete_all(&session->ended);
 	session_put(session);
 }
