@@ -250,9 +250,8 @@ bool link_receive(struct ntb_link *link, u32 generation,
 {
 	struct link_pending *pending;
 
-	if (message->type >= WIRE_FIRST_REQUEST) {
+	if (message->type >= WIRE_FIRST_REQUEST)
 		return link_job_start(link, generation, message, payload);
-	}
 	if (message->type != WIRE_REPLY) {
 		if (message->type == WIRE_APERTURE)
 			link_apertures_take(link, payload);
