@@ -13,3 +13,4 @@
 #endif
 #define lower_32_bits(value) ((u32)(value))
 #define upper_32_bits(value) ((u32)((u64)(value) >> 32))
+#define U32_MAX ((u32)~0U)
