@@ -93,7 +93,7 @@ struct session_bar;
  * @dma: what its address means for the device
  * @irq: give it a vector of the device that sends what @addr and @data say
  * @irq_move: a vector sends another message; -ENOENT: it is not this vector that
- *	sends  and 
+ *	sends @from_addr and @from_data
  * @irq_clear: the device sends it no more
  * @segment_alloc: memory for the device to read; fills in cpu (or not),
  *	device_addr, peer_addr

@@ -27,8 +27,8 @@ static bool irq_message_equal(const struct smartio_irq_message *a,
 
 /* Return: whether the device sends another message than @to, which is set. */
 static bool path_irq_moved(struct smartio_irq *irq,
-		      struct smartio_irq_message *from,
-		      struct smartio_irq_message *to)
+			   struct smartio_irq_message *from,
+			   struct smartio_irq_message *to)
 {
 	bool moved;
 
