@@ -171,7 +171,7 @@ static void link_job_work(struct work_struct *work)
 	u32 generation;
 	void *reply;
 
-	/* Nothing that a session needs to come back is large. */
+	/* No request that recovery needs is large. */
 	flags = max_t(size_t, size, job->message.length) <= SMARTIO_RECOVERY_SMALL ?
 		smartio_recovery_begin() : memalloc_noio_save();
 	/* The replies of the core itself are small. */

@@ -83,7 +83,7 @@ static int link_irq_set_affinity(struct irq_data *data,
 }
 
 /*
- * The table entry is the lender's, so nothing is masked here; an interrupt that
+ * The table entry is the peer's, so nothing is masked here; an interrupt that
  * is disabled stays pending. The kernel calls both around a move.
  */
 static void link_irq_mask(struct irq_data *data)

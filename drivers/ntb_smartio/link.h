@@ -76,14 +76,14 @@ struct link_spare {
 	void *memory;
 };
 
-/* Pages that sessions of the peer have, or had and that its next ones get. */
+/* Pages that the peer reaches, or reached and will again. */
 struct link_kept {
 	struct mutex lock;	/* all but the works */
 	struct list_head pieces;	/* struct link_piece, of memory.c */
-	size_t bytes;		/* that no session has */
-	size_t used;		/* that sessions have */
+	size_t bytes;		/* not in use */
+	size_t used;		/* in use */
 	size_t peak;		/* of @used */
-	size_t wanted;		/* @refill makes a piece of so many bytes */
+	size_t requested;	/* @refill makes a piece of so many bytes */
 	size_t failed;		/* it could not */
 	struct delayed_work age;
 	struct work_struct refill;
@@ -136,7 +136,7 @@ struct link_kept {
  * @tx: the other's ring; its mapping stays while the link is down, @joined says
  *	that it may be written to
  * @spare: for a message that has come
- * @kept: pages for the peer's next sessions
+ * @kept: pages that the peer reaches, or may need again
  * @calls: requests of this host without an answer, by number
  * @next_call: number
  * @jobs: requests of the other side that run

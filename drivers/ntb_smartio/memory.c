@@ -17,7 +17,7 @@ static unsigned int pool_mib = 4;
 module_param(pool_mib, uint, 0444);
 MODULE_PARM_DESC(pool_mib, "without an IOMMU: MiB of memory for each link that the other side may reach (at most 4)");
 
-/* Pages that no session has are kept for so long. */
+/* Unused pages are kept for so long. */
 #define LINK_KEPT_S	600
 /* How long a request waits for a piece of memory that has to be made. */
 #define LINK_REFILL_MS	5000
@@ -148,15 +148,15 @@ void link_unmapped(struct ntb_link *link)
 		iommu_flush_iotlb_all(domain);
 }
 
-/* ---- pages of sessions ---- */
+/* ---- pages that the peer reaches ---- */
 
 /**
- * struct link_piece - pages that a session has, or had
+ * struct link_piece - pages that are in use, or were
  * @entry: in link->kept.pieces
  * @size: bytes
  * @page: the first
  * @dma: where the NTB finds them; with an IOMMU only while @used
- * @used: a session has them
+ * @used: they are in use
  * @since: when not @used: since then, in jiffies
  */
 struct link_piece {
@@ -211,7 +211,7 @@ static struct link_piece *link_piece_new(struct ntb_link *link, size_t size,
 
 /*
  * Gives back unused pages until what is kept, with @size bytes more, is no more
- * than sessions had at most.
+ * than was in use at most.
  */
 static void link_kept_trim(struct ntb_link *link, size_t size)
 {
@@ -267,14 +267,14 @@ static void link_kept_add(struct ntb_link *link, struct link_piece *piece,
 /*
  * A large piece, when memory is scarce or fragmented, is made by reclaim and
  * compaction. Neither is for whoever serves the peer: reclaim may wait for a
- * disk that the peer lends.
+ * disk that is behind this link.
  */
 static void link_refill_work(struct work_struct *work)
 {
 	struct ntb_link *link = container_of(work, struct ntb_link,
 					     kept.refill);
 	struct link_kept *kept = &link->kept;
-	size_t size = READ_ONCE(kept->wanted);
+	size_t size = READ_ONCE(kept->requested);
 	struct link_piece *piece;
 
 	if (!size)
@@ -285,7 +285,7 @@ static void link_refill_work(struct work_struct *work)
 		link_kept_add(link, piece, false);
 	else
 		kept->failed = size;
-	kept->wanted = 0;
+	kept->requested = 0;
 	mutex_unlock(&kept->lock);
 	wake_up_all(&kept->refilled);
 }
@@ -304,19 +304,19 @@ static struct link_piece *link_piece_wait(struct ntb_link *link, size_t size)
 		failed = kept->failed == size;
 		if (failed)
 			kept->failed = 0;
-		if (!piece && !failed && !kept->wanted)
-			WRITE_ONCE(kept->wanted, size);
+		if (!piece && !failed && !kept->requested)
+			WRITE_ONCE(kept->requested, size);
 		mutex_unlock(&kept->lock);
 		if (piece || failed)
 			return piece;
 		queue_work(system_unbound_wq, &kept->refill);
-		wait_event_timeout(kept->refilled, !READ_ONCE(kept->wanted),
+		wait_event_timeout(kept->refilled, !READ_ONCE(kept->requested),
 				   max((long)(deadline - jiffies), 1L));
 	} while (time_before(jiffies, deadline));
 	return NULL;
 }
 
-/* One that a session had before, or a new one; it is used. Or NULL. */
+/* One that was in use before, or a new one; it is used. Or NULL. */
 static struct link_piece *link_piece_get(struct ntb_link *link, size_t size)
 {
 	struct link_kept *kept = &link->kept;
@@ -336,7 +336,7 @@ static struct link_piece *link_piece_get(struct ntb_link *link, size_t size)
 	return piece;
 }
 
-/* A session has them no more, and nobody reaches them. */
+/* They are not in use any more, and nobody reaches them. */
 static void link_piece_put(struct ntb_link *link, struct page *page)
 {
 	struct link_kept *kept = &link->kept;
@@ -387,7 +387,7 @@ static void link_kept_age(struct work_struct *work)
 		queue_delayed_work(system_wq, &link->kept.age, LINK_KEPT_S * HZ);
 }
 
-/* Pages are not kept any longer: a device is lent no more. */
+/* Unused pages are not kept any longer. */
 void link_pages_forget(struct ntb_link *link)
 {
 	link_kept_drop(link, 0);
@@ -402,9 +402,9 @@ static void link_kept_exit(struct ntb_link *link)
 }
 
 /*
- * Contiguous zeroed pages that another device can be given too. Those of a
- * session that is over are taken again: when the peer comes back there may be
- * no such piece.
+ * Contiguous zeroed pages that another device can be given too. Those that
+ * were in use before are taken again: when the peer comes back there may be no
+ * such piece.
  */
 struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 			      dma_addr_t *dma)

@@ -2,7 +2,7 @@
 /*
  * Interrupts that a borrowed device sends to this host. Their message may
  * change while the device has it: an interrupt moves to another CPU. Then the
- * lender is told the new one, and the device sends that.
+ * lender is notified of the new one, and the device sends that.
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>
@@ -78,7 +78,7 @@ static void irq_queue(struct smartio_irq *irq)
  * @addr: the address of the peer's message
  * @data: its data
  *
- * If the device sends another one, its host is told soon.
+ * If the device sends another one, its host is notified soon.
  *
  * Context: any.
  */
