@@ -26,8 +26,10 @@
 
 #include <linux/device.h>
 #include <linux/interrupt.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/uuid.h>
+#include <linux/workqueue.h>
 
 struct pci_dev;
 struct seq_file;

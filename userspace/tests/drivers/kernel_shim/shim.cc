@@ -414,6 +414,8 @@ static struct irq_data irqs[64];
 
 struct irq_data* irq_get_irq_data(unsigned int irq) { return &irqs[irq]; }
 
+void get_cached_msi_msg(unsigned int irq, struct msi_msg* message) { *message = irqs[irq].message; }
+
 void pci_write_msi_msg(unsigned int irq, struct msi_msg* message) { irqs[irq].message = *message; }
 
 }  // extern "C"

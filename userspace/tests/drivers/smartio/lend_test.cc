@@ -280,6 +280,33 @@ TEST_F(Lend, VectorsGoBackWithTheirSession) {
   EXPECT_EQ(*lender.device->vectors_used, 0U);
 }
 
+TEST_F(Lend, AnInterruptThatMovesGetsANewMessage) {
+  const u64 id = open(a, lender.lend());
+  smartio_session* session = lender.open.at(0);
+  unsigned int first = 0;
+  unsigned int second = 0;
+  EXPECT_EQ(smartio_session_set_irq(session, 0x1000, 7, &first), 0);
+  EXPECT_EQ(smartio_session_set_irq(session, 0x2000, 7, &second), 0);
+  wire_message header{};
+  header.type = WIRE_IRQ_MOVE;
+  header.context = id;
+  header.length = sizeof(wire_irq_move);
+  wire_irq_move move{};
+  move.from.addr = 0x2000;
+  move.from.data = 7;
+  move.to.addr = 0x3000;
+  move.to.data = 8;
+  EXPECT_EQ(a.ask(header, &move), 0);
+  EXPECT_EQ(irq_get_irq_data(first + 1)->message.address_lo, 0x1000U);
+  EXPECT_EQ(irq_get_irq_data(second + 1)->message.address_lo, 0x3000U);
+  EXPECT_EQ(irq_get_irq_data(second + 1)->message.data, 8U);
+  EXPECT_TRUE(irq_get_irq_data(second + 1)->open);
+  EXPECT_EQ(a.ask(header, &move), -ENOENT);  // no vector sends that any more
+  header.length = sizeof(wire_irq_move) - 1;
+  EXPECT_NE(a.ask(header, &move), 0);
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
+}
+
 TEST_F(Lend, AllSessionsOfADeviceEnd) {
   FakeLink b{"ntb1"};
   FakeLink c{"ntb2"};

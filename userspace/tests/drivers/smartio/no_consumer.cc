@@ -17,6 +17,8 @@ const struct attribute_group* smartio_path_groups[] = {nullptr};
 
 int smartio_bus_init(const struct attribute_group** /*groups*/) { return 0; }
 void smartio_bus_exit(void) {}
+int path_irqs_init(void) { return 0; }
+void path_irqs_exit(void) {}
 void local_init(void) {}
 void local_exit(void) {}
 int remote_paths_init(struct smartio_link* /*link*/) { return 0; }

@@ -14,6 +14,7 @@ struct irq_data {
   bool open;
 };
 
+void get_cached_msi_msg(unsigned int irq, struct msi_msg* message);
 void pci_write_msi_msg(unsigned int irq, struct msi_msg* message);
 static inline void pci_msi_mask_irq(struct irq_data* data) { data->open = false; }
 static inline void pci_msi_unmask_irq(struct irq_data* data) { data->open = true; }

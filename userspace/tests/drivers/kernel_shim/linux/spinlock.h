@@ -8,6 +8,7 @@
 typedef struct {
   bool held;
 } spinlock_t;
+typedef spinlock_t raw_spinlock_t;
 
 #define DEFINE_SPINLOCK(name) spinlock_t name = {false}
 
