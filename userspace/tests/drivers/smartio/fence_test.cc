@@ -43,6 +43,7 @@ TEST_F(Fence, WaitsForWhatRunsInASession) {
   ASSERT_EQ(session_enter(session), 0);
   int waits = 0;
   shim::meanwhile = [&] {
+    if (waits == 5) return;  // the fence waits for the session, which has ended
     EXPECT_EQ(lender.closed, 0);
     EXPECT_EQ(session_enter(session), -ENOLINK);
     if (++waits == 5) session_leave(session);
