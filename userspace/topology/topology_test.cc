@@ -178,6 +178,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"DuplicateKey", "[cluster]\nname = \"a\"\nname = \"b\"\n", 3, "not TOML", "toml.io"},
         Refusal{"BracketsApart", "[cluster]\nname = \"a\"\n[ [host]]\nname = \"b\"\n", 3, "not TOML", "toml.io"},
         Refusal{"ThreeBracketsInTheLastLine", "[cluster]\n[[[host]]]", 2, "not TOML", "toml.io"},
+        Refusal{"EndOfAValueInAnArray", "[cluster]\nname = [}", 2, "not TOML", "toml.io"},
         Refusal{"NotAsciiInAKey", "[cluster]\nna\xd6\xb4me = 3\n", 2, "not TOML", "toml.io"},
         Refusal{"NotUtf8", "[cluster]\nname = \"c\" # \xff\n", 2, "not TOML", "toml.io"},
         Refusal{"NotAsciiInAString", "[cluster]\nname = \"a#\xc3\xa9\"\n", 2, "is not a name", "lower-case"},
