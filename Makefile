@@ -13,6 +13,11 @@ ninja := ninja -j $(JOBS)
 # machine, and built on it (scripts/build-modules); without, for the stock kernel of the tree.
 PREFIX ?= /usr/local
 export DESTDIR KDIR KSRC NTB_SYMVERS
+
+# KERNEL=backports: hosts run that of Debian's backports, and modules are built for it (scripts/setup.d/backports.sh).
+ifneq ($(KERNEL),)
+export SMARTIO_KERNEL := $(filter-out stock,$(KERNEL))
+endif
 ifeq ($(KDIR)$(KSRC),)
 for_modules := ready
 in_tree := $(tree)
@@ -41,7 +46,7 @@ setup-packages: ## as root: installs the packages that README.md names
 
 # What the other targets call: says nothing when all is there; inside the tree there is nothing to set up.
 ready:
-	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet $(if $(filter backports,$(SMARTIO_KERNEL)),--backports)
 
 build: ready ## the C++ programs, in build/userspace
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
@@ -65,7 +70,7 @@ guest-overlay: modules ## what hosts get on top of the guest image: the modules,
 	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio pr_ioctl fs_worker fs_log late_read register_stores stamps swapped nvme_admin
 	@$(tree) scripts/guest-overlay
 
-check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters
+check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters (KERNEL=backports: on the second kernel)
 	@$(tree) scripts/check
 
 check-unit: ready ## the unit tests under ASan and UBSan
@@ -84,9 +89,11 @@ check-scale: build guest-overlay ## one drive and 1, 3, 7, 15, 31 borrowers: wha
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --plots
 	@$(tree) scripts/check-scale $(COUNTS)
 
-check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 100 fences, 100 partitions, 2000 events on two links, 100 late writes and reads, ten minutes for each fuzzer, a minute for each hostile peer, three mutants
+check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 100 fences, 100 partitions, 2000 events on two links, 100 late writes and reads, ten minutes for each fuzzer, a minute for each hostile peer, three mutants; then make check's on the second kernel
 	@SMARTIO_LONG=1 TIDY_FILES=0 FAILOVER_EVENTS=2000 LATE_ROUNDS=100 JOIN_ROUNDS=10 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 $(tree) scripts/check
 	@$(tree) scripts/check-mutants --sample 3
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --backports
+	@SMARTIO_KERNEL=backports $(tree) scripts/check guests
 
 check-debug: ## the drivers' tests on a kernel with KASAN, lockdep, kmemleak (built the first time)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --debug-kernel

@@ -22,6 +22,7 @@
 #include <linux/msi.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
+#include <linux/smartio_compat.h>
 
 #include "link.h"
 
@@ -122,7 +123,7 @@ static int link_domain_alloc(struct irq_domain *domain, unsigned int virq,
 	irq_domain_set_info(domain, virq, fwspec->param[0], &link_irq_chip,
 			    NULL, handle_edge_irq, NULL, "edge");
 	/* the message is not in the device: it may move at any time */
-	irq_set_status_flags(virq, IRQ_MOVE_PCNTXT);
+	compat_irq_moves_at_once(virq);
 	return 0;
 }
 

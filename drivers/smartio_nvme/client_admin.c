@@ -369,7 +369,8 @@ blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 	relay->len = len;
 	relay->write = rq_data_dir(rq) == WRITE;
 	relay->op = op;
-	relay->timeout_ms = jiffies_to_msecs(rq->timeout ?: NVME_ADMIN_TIMEOUT);
+	/* nobody has given it one: it has that of its queue, once it starts */
+	relay->timeout_ms = jiffies_to_msecs(rq->timeout ?: rq->q->rq_timeout);
 	nvme_start_request(rq);
 
 	spin_lock_irqsave(&path->lock, flags);
@@ -418,7 +419,7 @@ static int snvme_admin_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 
 static int snvme_admin_init_request(struct blk_mq_tag_set *set,
 				    struct request *rq, unsigned int index,
-				    unsigned int node)
+				    compat_node_t node)
 {
 	struct snvme_admin_iod *iod = blk_mq_rq_to_pdu(rq);
 

@@ -429,6 +429,7 @@ static const struct nvme_ctrl_ops snvme_ctrl_ops = {
 	.delete_ctrl = snvme_delete_ctrl,
 	.stop_ctrl = snvme_stop_ctrl,
 	.get_address = snvme_get_address,
+	SNVME_CORE_VIRT_BOUNDARY
 };
 
 /* ---- creation ---- */

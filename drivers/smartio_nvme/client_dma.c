@@ -235,7 +235,7 @@ static noinline blk_status_t snvme_map_sg(struct snvme_queue *q,
 
 	sg_init_table(iod->sg, blk_rq_nr_phys_segments(rq));
 	iod->sgt.sgl = iod->sg;
-	iod->sgt.orig_nents = blk_rq_map_sg(rq->q, rq, iod->sg);
+	iod->sgt.orig_nents = compat_rq_map_sg(rq, iod->sg);
 	if (!iod->sgt.orig_nents)
 		return BLK_STS_IOERR;
 	ret = dma_map_sgtable(q->path->dma_dev, &iod->sgt, rq_dma_dir(rq),

@@ -120,7 +120,7 @@ bool snvme_flush_is_elsewhere(struct request *rq)
 }
 
 static enum rq_end_io_ret snvme_flush_end(struct request *clone,
-					  blk_status_t error)
+					  COMPAT_END_IO_ERROR)
 {
 	struct snvme_flush *flush = clone->end_io_data;
 	u16 status = nvme_req(clone)->status;
@@ -664,7 +664,7 @@ static int snvme_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 }
 
 static int snvme_init_request(struct blk_mq_tag_set *set, struct request *rq,
-			      unsigned int index, unsigned int node)
+			      unsigned int index, compat_node_t node)
 {
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
 

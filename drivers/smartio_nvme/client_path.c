@@ -492,13 +492,14 @@ static int snvme_join_count(struct snvme_path *path, unsigned int *queues,
 static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
 			     unsigned int poll)
 {
-	struct cpumask *masks = group_cpus_evenly(queues);
-	unsigned int i;
+	unsigned int i, made;
+	struct cpumask *masks = compat_group_cpus(queues, &made);
 	int ret = 0;
 
 	for (i = 0; i < queues + poll && !ret; i++)
 		ret = snvme_queue_open(&path->queues[i], i >= queues,
-				       masks && i < queues ? &masks[i] : NULL);
+				       masks && i < queues ?
+				       &masks[i % made] : NULL);
 	kfree(masks);
 	return ret;
 }
@@ -512,7 +513,7 @@ static int snvme_join_renumber(struct snvme_path *path, unsigned int gen,
 
 	nvme_start_freeze(ctrl);
 	for (tries = 0; tries < 50 && !left; tries++) {
-		left = nvme_wait_freeze_timeout(ctrl, HZ / 10);
+		left = snvme_core_wait_freeze(ctrl, HZ / 10);
 		if (snvme_join_over(path, gen))
 			break;
 	}

@@ -457,8 +457,8 @@ int snvme_queue_alloc(struct snvme_queue *q, struct snvme_path *path,
 	q->dead = true;
 	spin_lock_init(&q->sq_lock);
 	spin_lock_init(&q->cq_lock);
-	hrtimer_init(&q->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	q->timer.function = snvme_timer;
+	hrtimer_setup(&q->timer, snvme_timer, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL);
 	q->list_slot = snvme_list_slot(path->max_bytes);
 	q->cq_size = PAGE_ALIGN(entries * sizeof(*q->cq));
 	q->cq = smartio_dma_alloc(path->sdev, q->cq_size, &q->cq_dma,

@@ -266,7 +266,7 @@ static blk_status_t mgr_map(struct mgr *m, struct request *rq)
 
 	sg_init_table(iod->sg, blk_rq_nr_phys_segments(rq));
 	iod->sgt.sgl = iod->sg;
-	iod->sgt.orig_nents = blk_rq_map_sg(rq->q, rq, iod->sg);
+	iod->sgt.orig_nents = compat_rq_map_sg(rq, iod->sg);
 	if (dma_map_sgtable(&m->pdev->dev, &iod->sgt, rq_dma_dir(rq), 0)) {
 		iod->sgt.sgl = NULL;
 		return BLK_STS_RESOURCE;
@@ -439,7 +439,7 @@ static int mgr_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 }
 
 static int mgr_init_request(struct blk_mq_tag_set *set, struct request *rq,
-			    unsigned int hctx, unsigned int node)
+			    unsigned int hctx, compat_node_t node)
 {
 	struct mgr_iod *iod = blk_mq_rq_to_pdu(rq);
 
@@ -482,7 +482,7 @@ int mgr_sync(struct mgr *m, struct nvme_command *cmd, union nvme_result *result,
 	if (timeout_s)
 		rq->timeout = timeout_s * HZ;
 	if (size) {
-		ret = blk_rq_map_kern(rq->q, rq, data, size, GFP_KERNEL);
+		ret = compat_rq_map_kern(rq, data, size, GFP_KERNEL);
 		if (ret)
 			goto out;
 	}

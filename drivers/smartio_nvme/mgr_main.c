@@ -83,6 +83,7 @@ static const struct nvme_ctrl_ops mgr_ctrl_ops = {
 	.free_ctrl = mgr_free_ctrl,
 	.submit_async_event = mgr_submit_async_event,
 	.get_address = mgr_get_address,
+	SNVME_CORE_VIRT_BOUNDARY
 };
 
 /* ---- the PCI device ---- */

@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/smartio_compat.h>
 
 #include "mgr.h"
 
@@ -58,7 +59,7 @@ static struct file *mgr_resv_open(struct mgr *m, int flags)
 	for (c = name + strlen(state_dir) + 1; *c; c++)
 		if (*c == '/')
 			*c = '_';
-	file = filp_open(name, flags | O_LARGEFILE, 0600);
+	file = compat_filp_open(name, flags | O_LARGEFILE, 0600);
 	kfree(name);
 	return file;
 }
@@ -168,9 +169,26 @@ static int mgr_resv_unpack_all(struct mgr *m, const void *data, size_t size)
 }
 
 /*
+ * Whether it is certain that nothing was written: the folder, which comes with
+ * the installation, is there, and has no file. A folder that can't be seen (not
+ * mounted yet, another root) may have one. Return: 0 or an error.
+ */
+static int mgr_resv_nothing(void)
+{
+	struct path folder;
+	int ret = compat_kern_path(state_dir, LOOKUP_FOLLOW | LOOKUP_DIRECTORY,
+				   &folder);
+
+	if (!ret)
+		path_put(&folder);
+	return ret;
+}
+
+/*
  * Reads the file, before the drive is exported. Without it hosts would be let
  * in that a reservation shuts out: so the drive isn't exported if there is one
- * that can't be read. Sleeps. Return: 0, also without a file; or an error.
+ * that can't be read. Sleeps. Return: 0, also without a file in the folder; or an
+ * error.
  */
 int mgr_resv_load(struct mgr *m)
 {
@@ -178,8 +196,14 @@ int mgr_resv_load(struct mgr *m)
 	struct resv_file_head *newest;
 	int ret = PTR_ERR_OR_ZERO(file);
 
-	if (ret == -ENOENT)
-		return 0;
+	if (ret == -ENOENT) {
+		ret = mgr_resv_nothing();
+		if (ret)
+			dev_err(&m->pdev->dev,
+				"the folder of reservations that persist, %s, can't be read (%d): not exported; make it if this host never had one\n",
+				state_dir, ret);
+		return ret;
+	}
 	if (!ret) {
 		newest = mgr_resv_newest(file);
 		filp_close(file, NULL);
@@ -192,7 +216,7 @@ int mgr_resv_load(struct mgr *m)
 		}
 	}
 	if (ret)
-		dev_err(m->ctrl.device,
+		dev_err(&m->pdev->dev,
 			"reservations that persist in %s can't be read (%d): not exported; if they don't matter any more remove the file\n",
 			state_dir, ret);
 	return ret;

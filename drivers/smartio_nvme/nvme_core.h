@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What these modules take from nvme-core's private parts (Linux 6.12), the
+ * What these modules take from nvme-core's private parts (Linux 6.12, 7.3), the
  * functions of drivers/nvme/host/nvme.h for transports aside: those are in a
  * private header only because all other transports are in its folder. Each
  * entry names the patch to nvme-core that would replace it.
@@ -12,6 +12,7 @@
 #define _SMARTIO_NVME_CORE_H
 
 #include <linux/blk-mq.h>
+#include <linux/smartio_compat.h>
 
 #include "nvme.h"
 #include "fabrics.h"
@@ -37,6 +38,35 @@ static inline int snvme_core_each_ns(struct nvme_ctrl *ctrl,
 	}
 	srcu_read_unlock(&ctrl->srcu, idx);
 	return ret;
+}
+
+/*
+ * PRP lists have pages of 4 KiB. Linux 7 asks a transport for its boundary,
+ * without looking whether it answers; 6.12 has this one for all.
+ */
+#ifdef SMARTIO_LINUX_7
+#define SNVME_CORE_VIRT_BOUNDARY .get_virt_boundary = nvme_get_virt_boundary,
+#else
+#define SNVME_CORE_VIRT_BOUNDARY
+#endif
+
+static inline int snvme_core_wait_freeze_ns(struct nvme_ns *ns, void *data)
+{
+	long *left = data;
+
+	*left = blk_mq_freeze_queue_wait_timeout(ns->queue, *left);
+	return *left <= 0;
+}
+
+/*
+ * Waits until no request is in any namespace's queue. Return: jiffies left, or
+ * 0. nvme_wait_freeze_timeout() of Linux 7 has no argument: it waits as long as
+ * an I/O may take. Patch: give it its argument again.
+ */
+static inline long snvme_core_wait_freeze(struct nvme_ctrl *ctrl, long timeout)
+{
+	snvme_core_each_ns(ctrl, snvme_core_wait_freeze_ns, &timeout);
+	return timeout;
 }
 
 /*

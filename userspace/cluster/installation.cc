@@ -24,9 +24,9 @@ Result<Installation> Installation::from_environment() {
       fabric != nullptr ? std::filesystem::path(fabric) : found.top / "build/userspace/fabric/smartio-fabric";
   const char* flavour = std::getenv("SMARTIO_KERNEL");
   if (flavour != nullptr) found.kernel_flavour = flavour;
-  if (!found.kernel_flavour.empty() && found.kernel_flavour != "debug") {
-    return fail(
-        fmt::format("SMARTIO_KERNEL={}: there is \"debug\", or nothing for the stock kernel", found.kernel_flavour));
+  if (found.kernel_flavour != "" && found.kernel_flavour != "debug" && found.kernel_flavour != "backports") {
+    return fail(fmt::format("SMARTIO_KERNEL={}: there is \"debug\", \"backports\", or nothing for the stock kernel",
+                            found.kernel_flavour));
   }
   return found;
 }
@@ -42,7 +42,9 @@ Result<void> Installation::check(bool with_fabric) const {
   for (const auto& file : {cache / "tree" / kQemu, kernel(), initrd(), root_image(), kernel_arguments()}) {
     if (!std::filesystem::exists(file))
       return fail(fmt::format("{} is missing: run '{}'", file.string(),
-                              kernel_flavour.empty() ? "make setup" : "scripts/setup --debug-kernel"));
+                              kernel_flavour.empty()      ? "make setup"
+                              : kernel_flavour == "debug" ? "scripts/setup --debug-kernel"
+                                                          : "scripts/setup --backports"));
   }
   if (with_fabric && !std::filesystem::exists(fabric)) {
     return fail(fmt::format("{} is missing: run 'make build'", fabric.string()));

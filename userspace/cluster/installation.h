@@ -14,7 +14,7 @@ struct Installation {
   std::filesystem::path top;     ///< the checkout
   std::filesystem::path cache;   ///< $SMARTIO_CACHE
   std::filesystem::path fabric;  ///< the program smartio-fabric
-  std::string kernel_flavour{};  ///< "" for the stock kernel, "debug" for that of `setup --debug-kernel`
+  std::string kernel_flavour{};  ///< "" for the stock kernel; "debug", "backports": see scripts/setup
 
   /// From the environment that scripts/cluster sets: SMARTIO_TOP, SMARTIO_CACHE, SMARTIO_FABRIC,
   /// SMARTIO_KERNEL.
