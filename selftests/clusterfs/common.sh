@@ -10,7 +10,7 @@ case $fs in gfs2) fsck=(fsck.gfs2 -n) ;; ocfs2) fsck=(fsck.ocfs2 -fn) ;; *) fail
 configure_options=()	# a test's own
 configure_one() { on "$1" "smartio-$fs" configure -c test ${configure_options[@]+"${configure_options[@]}"} "${all[@]}"; }
 start_one() { on "$1" "smartio-$fs" start; }
-mount_one() { sh_on "$1" 'smartio-$1 mount "$(readlink -f /run/shared)" "$2"' "$fs" "$mounted_at"; }
+mount_one() { sh_on "$1" 'smartio-$1 mount /run/shared "$2"' "$fs" "$mounted_at"; }
 umount_one() { sh_on "$1" '! mountpoint -q "$2" || smartio-$1 umount "$2"' "$fs" "$mounted_at"; }
 stop_one() { sh_on "$1" '! [ -e /etc/corosync/corosync.conf ] || smartio-$1 stop; rm -f /etc/corosync/corosync.conf' "$fs"; }
 
@@ -49,7 +49,7 @@ fs_up() {
 		at_once start_one "${all[@]}"
 	fi
 	at_once forget_running "${all[@]}"	# if this test fails, the next sets all up again
-	sh_on lender 'smartio-$1 mkfs -f -c test "$(readlink -f /run/shared)"' "$fs"
+	sh_on lender 'smartio-$1 mkfs -f -c test /run/shared' "$fs"
 	at_once mount_one "${all[@]}"
 }
 fs_unmount() { at_once umount_one "${all[@]}"; }

@@ -58,6 +58,18 @@ write_membership() {
 	} > /etc/dlm/dlm.conf
 }
 
+# stable DEVICE: refuses names that the kernel gives in the order in which it finds disks: /dev/nvme0n1 of one host is
+# another namespace on another, and mkfs or a mount there destroys data.
+stable() {
+	local folder
+	folder=$(cd "$(dirname "$1")" && pwd) || die "there is no $1"
+	case $folder in
+	/dev | /sys/* | /proc/*)
+		die "$1 may be another disk on another host, or after the next boot: name it by /dev/smartio/by-serial/SERIAL-nsNSID" \
+			"(smartioctl list shows it), or by /dev/disk/by-id/…" ;;
+	esac
+}
+
 # What mkfs must not overwrite unasked; whether another host has it mounted, nobody here knows.
 refuse_filled() {
 	local type

@@ -45,7 +45,11 @@ inline void put_lender(const Scratch& root) {
   root.put(path + "/session", "0x10\n");
   root.put(path + "/nvme/nvme1/state", "live\n");
   std::filesystem::create_directory_symlink("../../drivers/smartio_nvme", root.path() / path / "driver");
+  root.put(path + "/nvme/nvme1/serial", "S 1                 \n");
   root.put(path + "/nvme/nvme1/nvme1c1n1/size", "8\n");
+  root.put(path + "/nvme/nvme1/nvme1c1n1/nsid", "7\n");
+  root.put(path + "/nvme/nvme1/nvme1c1n1/nguid", "00112233-4455-6677-8899-aabbccddeeff\n");
+  root.put(path + "/nvme/nvme1/nvme1c1n1/eui", "00 11 22 33 44 55 66 77\n");
 }
 
 }  // namespace smartio::ctl

@@ -122,6 +122,17 @@ std::string list_text(const View& view) {
     paths.push_back({p.host_name, p.pci, p.service, p.link, p.state, p.controller, joined(p.disks)});
   }
   text += "\n" + section("Devices that this host can use", paths, "none");
+
+  // Two paths to a drive lead to the same ones.
+  std::vector<std::vector<std::string>> namespaces = {
+      {"NAMESPACE", "NSID", "NGUID", "EUI-64", "/dev/smartio/by-serial/"}};
+  for (const Path& p : view.paths) {
+    for (const Namespace& n : p.namespaces) {
+      std::vector<std::string> row = {n.disk, fmt::format("{}", n.nsid), n.nguid, n.eui64, n.name()};
+      if (std::ranges::find(namespaces, row) == namespaces.end()) namespaces.push_back(std::move(row));
+    }
+  }
+  if (namespaces.size() > 1) text += "\n" + section("Namespaces", namespaces, "");
   return text;
 }
 

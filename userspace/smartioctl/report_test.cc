@@ -37,6 +37,16 @@ TEST(List, HasEverything) {
   EXPECT_THAT(text, HasSubstr("  0000:01:00.0  borrower  ntb0   0x11     2\n"));
   EXPECT_THAT(text, HasSubstr("  0000:01:00.0  3    borrower  0x11     64       cmb     poll\n"));
   EXPECT_THAT(text, HasSubstr("  lender  0000:01:00.0  nvme     local  open   nvme1       nvme1n1\n"));
+  EXPECT_THAT(text, HasSubstr("  nvme1n1    7     00112233-4455-6677-8899-aabbccddeeff  0011223344556677  S_1-ns7\n"));
+}
+
+TEST(List, NamespaceOfTwoPathsOnce) {
+  View view = lender();
+  const std::string once = list_text(view);
+  view.paths.push_back(view.paths.front());
+  view.paths.back().link = "ntb0";
+  const std::string twice = list_text(view);
+  EXPECT_EQ(once.substr(once.find("Namespaces")), twice.substr(twice.find("Namespaces")));
 }
 
 TEST(List, OfNothing) {

@@ -86,7 +86,8 @@ Path read_path(const Sysfs& sysfs, const std::string& name) {
           .session = parse_number(sysfs.text(at + "/session")).value_or(0) == 0 ? "" : sysfs.text(at + "/session"),
           .driver = sysfs.link(at + "/driver"),
           .controller = controller_below(sysfs, at),
-          .disks = disks_of(sysfs, at)};
+          .disks = disks_of(sysfs, at),
+          .namespaces = namespaces_of(sysfs, at)};
 }
 
 /// A folder of a class has its attributes beside the devices: those are folders.
@@ -126,6 +127,38 @@ std::vector<std::string> disks_of(const Sysfs& sysfs, const std::string& device)
   const auto doubled = std::ranges::unique(disks);
   disks.erase(doubled.begin(), doubled.end());
   return disks;
+}
+
+std::vector<Namespace> namespaces_of(const Sysfs& sysfs, const std::string& device) {
+  std::vector<Namespace> namespaces;
+  const std::string controller = controller_below(sysfs, device);
+  if (controller.empty()) return namespaces;
+  const std::string at = fmt::format("{}/nvme/{}", device, controller);
+  for (const std::string& name : sysfs.list(at)) {
+    std::string disk = disk_of(name);
+    const auto nsid = parse_number(sysfs.text(at + "/" + name + "/nsid"));
+    if (disk.empty() || !nsid) continue;
+    std::string eui64 = sysfs.text(at + "/" + name + "/eui");
+    std::erase(eui64, ' ');
+    namespaces.push_back({.disk = std::move(disk),
+                          .nsid = *nsid,
+                          .nguid = sysfs.text(at + "/" + name + "/nguid"),
+                          .eui64 = std::move(eui64),
+                          .serial = sysfs.text(at + "/serial")});
+  }
+  std::ranges::sort(namespaces, {}, &Namespace::nsid);
+  return namespaces;
+}
+
+// As udev does it, see 61-smartio-paths.rules: blanks become _, and other than these few characters, too.
+std::string Namespace::name() const {
+  constexpr std::string_view kKept = "#+-.:=@_";
+  std::string kept;
+  for (const char c : serial) {
+    const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    kept += word || kKept.contains(c) ? c : '_';
+  }
+  return fmt::format("{}-ns{}", kept, nsid);
 }
 
 std::string View::self_name() const {
@@ -235,7 +268,14 @@ json to_json(const View& view) {
             {"session", or_null(p.session)},
             {"driver", or_null(p.driver)},
             {"controller", or_null(p.controller)},
-            {"disks", p.disks}};
+            {"disks", p.disks},
+            {"namespaces", array_of(p.namespaces, [](const Namespace& n) -> json {
+               return {{"disk", n.disk},
+                       {"nsid", n.nsid},
+                       {"nguid", or_null(n.nguid)},
+                       {"eui64", or_null(n.eui64)},
+                       {"name", n.name()}};
+             })}};
   });
   result["chosen"] = array_of(view.choices, [](const Choice& c) -> json {
     return {{"pci", c.pci}, {"vendor", c.vendor}, {"device", c.device}, {"serial", or_null(c.serial)}};

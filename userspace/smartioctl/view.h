@@ -47,6 +47,18 @@ struct Export {
   Lines<Holding> holdings;
 };
 
+/// A namespace as one path leads to it. Only what the drive says of it names it on all hosts; the disk does not.
+struct Namespace {
+  std::string disk;  ///< nvmeNnM, on this host, until the next boot or attach
+  std::uint64_t nsid = 0;
+  std::string nguid;   ///< empty if the drive has none
+  std::string eui64;   ///< the same
+  std::string serial;  ///< of the drive
+
+  /// What the udev rule calls it below /dev/smartio/by-serial, on every host.
+  [[nodiscard]] std::string name() const;
+};
+
 /// One path from this host to an export.
 struct Path {
   std::string name;
@@ -60,6 +72,7 @@ struct Path {
   std::string driver;
   std::string controller;          ///< nvmeN
   std::vector<std::string> disks;  ///< nvmeNnM; two paths to a device lead to the same ones
+  std::vector<Namespace> namespaces;
 };
 
 struct View {
@@ -82,5 +95,7 @@ nlohmann::json to_json(const View& view);
 /// The nvme-core controller below a device ("nvme0"), and the disks that it leads to.
 std::string controller_below(const Sysfs& sysfs, const std::string& device);
 std::vector<std::string> disks_of(const Sysfs& sysfs, const std::string& device);
+/// The same with their names, by NSID.
+std::vector<Namespace> namespaces_of(const Sysfs& sysfs, const std::string& device);
 
 }  // namespace smartio::ctl

@@ -64,6 +64,8 @@ TEST(View, Json) {
   EXPECT_EQ(json["exports"][0]["holdings"][0]["irq"], 1);
   EXPECT_EQ(json["exports"][0]["holdings"][2]["irq"], nullptr);
   EXPECT_EQ(json["paths"][0]["state"], "open");
+  EXPECT_EQ(json["paths"][0]["namespaces"][0]["nsid"], 7);
+  EXPECT_EQ(json["paths"][0]["namespaces"][0]["name"], "S_1-ns7");
   EXPECT_TRUE(json["problems"].empty());
 }
 
@@ -78,6 +80,22 @@ TEST(View, Problems) {
   EXPECT_THAT(problems_of(read_view(sysfs, Choices(root.path() / "lend.d")).value()),
               ElementsAre(HasSubstr("link ntb0 to borrower is down: cable out"), HasSubstr("unfence borrower"),
                           HasSubstr("0000:09:00.0 was chosen")));
+}
+
+TEST(View, NamespacesByNsid) {
+  const Scratch root;
+  const std::string at = "device/nvme/nvme3/";
+  root.put(at + "serial", "A/B\n");
+  for (const auto& [disk, nsid] : {std::pair("nvme0c3n1", "10\n"), {"nvme0c3n2", "2\n"}, {"nvme0c3n3", "?\n"}}) {
+    root.put(at + disk + "/nsid", nsid);
+  }
+  const Sysfs sysfs(root.path());
+  const auto namespaces = namespaces_of(sysfs, "device");
+  ASSERT_EQ(namespaces.size(), 2U);
+  EXPECT_EQ(namespaces[0].name(), "A_B-ns2");
+  EXPECT_EQ(namespaces[1].disk, "nvme0n1");
+  EXPECT_EQ(namespaces[1].nsid, 10U);
+  EXPECT_EQ(namespaces[1].eui64, "");
 }
 
 TEST(View, DisksOfAController) {
