@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Requests over a link, in both directions: those of this host wait here for
- * their replies; those of the other side run on a workqueue, many at once.
+ * their replies; those of the other side run on the link's workqueue, many at
+ * once.
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -10,9 +11,6 @@
 #include <linux/smartio_recovery.h>
 
 #include "link.h"
-
-/* Requests of other hosts run here, many at once. */
-static struct workqueue_struct *link_request_wq;
 
 /**
  * struct link_pending - a request of this host
@@ -224,7 +222,7 @@ static bool link_job_start(struct ntb_link *link, u32 generation,
 	job->message = *message;
 	job->payload = payload;
 	atomic_inc(&link->jobs);
-	queue_work(link_request_wq, &job->work);
+	queue_work(link->jobs_wq, &job->work);
 	return true;
 }
 
@@ -272,14 +270,20 @@ bool link_receive(struct ntb_link *link, u32 generation,
 	return true;
 }
 
-int __init link_calls_init(void)
+/*
+ * A peer's requests may wait for the device, for long and as many as it may
+ * have. On a queue of its own none of them keeps another peer from ending a
+ * session, or from a fence.
+ */
+int link_calls_init(struct ntb_link *link)
 {
-	link_request_wq = alloc_workqueue("ntb_smartio_request",
-					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return link_request_wq ? 0 : -ENOMEM;
+	link->jobs_wq = alloc_workqueue("smartio-%s-jobs",
+					WQ_UNBOUND | WQ_MEM_RECLAIM,
+					2 * LINK_JOBS_MAX, link->base.name);
+	return link->jobs_wq ? 0 : -ENOMEM;
 }
 
-void link_calls_exit(void)
+void link_calls_exit(struct ntb_link *link)
 {
-	destroy_workqueue(link_request_wq);
+	destroy_workqueue(link->jobs_wq);
 }

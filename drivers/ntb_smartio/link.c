@@ -706,12 +706,15 @@ static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 					   link->base.name);
 	if (!link->wq)
 		goto unregister;
+	ret = link_calls_init(link);
+	if (ret)
+		goto destroy;
 	ret = link_spare_init(link);
 	if (ret)
-		goto destroy;
+		goto exit_calls;
 	ret = link_windows_init(link);
 	if (ret)
-		goto destroy;
+		goto exit_calls;
 	ret = link_memory_init(link);
 	if (ret)
 		goto exit_windows;
@@ -755,6 +758,8 @@ exit_memory:
 	link_memory_exit(link);
 exit_windows:
 	link_windows_exit(link);
+exit_calls:
+	link_calls_exit(link);
 destroy:
 	destroy_workqueue(link->wq);
 unregister:
@@ -789,6 +794,7 @@ static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	link_free(link, PAGE_SIZE, link->boot, link->boot_dma);
 	link_memory_exit(link);
 	link_windows_exit(link);
+	link_calls_exit(link);
 	destroy_workqueue(link->wq);
 	xa_destroy(&link->calls);
 	ida_free(&link_ida, link->index);
@@ -804,25 +810,16 @@ static struct ntb_client link_client = {
 
 int __init links_init(void)
 {
-	int ret;
-
 	if (!link_heartbeat_ms ||
 	    heartbeat_timeout_ms < 3 * link_heartbeat_ms) {
 		pr_err("heartbeat_timeout_ms has to be three times heartbeat_ms, or more\n");
 		return -EINVAL;
 	}
-	ret = link_calls_init();
-	if (ret)
-		return ret;
-	ret = ntb_register_client(&link_client);
-	if (ret)
-		link_calls_exit();
-	return ret;
+	return ntb_register_client(&link_client);
 }
 
 void links_exit(void)
 {
 	ntb_unregister_client(&link_client);
 	smartio_transport_drain(&link_transport);
-	link_calls_exit();
 }

@@ -140,6 +140,7 @@ struct link_kept {
  * @calls: requests of this host without an answer, by number
  * @next_call: number
  * @jobs: requests of the other side that run
+ * @jobs_wq: where
  * @irq_node: of @irq_domain
  * @irq_domain: makes interrupts of the peer's devices
  * @cpuhp: for the state of CPUs
@@ -236,6 +237,7 @@ struct ntb_link {
 	struct xarray calls;
 	u32 next_call;
 	atomic_t jobs;
+	struct workqueue_struct *jobs_wq;
 	wait_queue_head_t jobs_idle;
 
 	struct fwnode_handle *irq_node;
@@ -365,8 +367,8 @@ void link_calls_fail(struct ntb_link *link);
 bool link_receive(struct ntb_link *link, u32 generation,
 		  const struct wire_message *message, void *payload);
 void link_jobs_wait(struct ntb_link *link);
-int link_calls_init(void);
-void link_calls_exit(void);
+int link_calls_init(struct ntb_link *link);
+void link_calls_exit(struct ntb_link *link);
 
 /* irq.c */
 int link_irqs_init(struct ntb_link *link);
