@@ -22,11 +22,8 @@ constexpr std::size_t kCapabilities = 0x34;
 constexpr std::size_t kInterruptLine = 0x3c;
 // 0x30, the expansion ROM BAR, stays 0 and read-only, or the guest sees a ROM.
 
-// 7.5.2: power management. 7.7.2: MSI-X. 7.5.3: PCI Express. Where each lies is ours to choose.
-constexpr std::size_t kPower = 0x40;
-constexpr std::size_t kMsix = 0x50;
-constexpr std::size_t kExpress = 0x60;
-constexpr std::size_t kDeviceControl = kExpress + 0x08;
+// In the PCI Express capability, 7.5.3.
+constexpr std::size_t kDeviceControlInExpress = 0x08;
 constexpr std::uint32_t kInitiateReset = 1U << 15;
 constexpr std::size_t kSerial = 0x100;
 
@@ -79,37 +76,40 @@ void ConfigSpace::lay_out() {
     }
   }
 
-  // Power management, version 3; keeps its state from D3hot to D0 (No_Soft_Reset), signals no PME.
-  put(kCapabilities, kPower, 1);
-  put(kPower, 0x01, 1);
-  put(kPower + 2, 3, 2);
-  put(kPower + 4, 1U << 3, 2);
-  allow(kPower + 4, 3, 2);
-  std::size_t link = kPower + 1;
+  const auto [power, msix, express] = d.capabilities;
+  // 7.5.2: power management, version 3; keeps its state from D3hot to D0 (No_Soft_Reset), signals no PME.
+  put(kCapabilities, power, 1);
+  put(power, 0x01, 1);
+  put(power + 2, 3, 2);
+  put(power + 4, 1U << 3, 2);
+  allow(power + 4, 3, 2);
+  std::size_t link = power + 1;
 
   if (d.msix_vectors > 0) {
-    put(link, kMsix, 1);
-    link = kMsix + 1;
-    put(kMsix, 0x11, 1);
-    put(kMsix + 2, d.msix_vectors - 1U, 2);
-    allow(kMsix + 2, 0xc000, 2);  // enable, function mask
-    put(kMsix + 4, d.msix_table_offset | d.msix_bar, 4);
-    put(kMsix + 8, d.msix_pba_offset | d.msix_bar, 4);
+    put(link, msix, 1);
+    link = msix + 1;
+    put(msix, 0x11, 1);
+    put(msix + 2, d.msix_vectors - 1U, 2);
+    allow(msix + 2, 0xc000, 2);  // enable, function mask
+    put(msix + 4, d.msix_table_offset | d.msix_bar, 4);
+    put(msix + 8, d.msix_pba_offset | d.msix_bar, 4);
   }
 
-  put(link, kExpress, 1);
-  put(kExpress, 0x10, 1);
-  put(kExpress + 0x02, 2, 2);                         // version 2, endpoint
-  put(kExpress + 0x04, 1U | 1U << 15 | 1U << 28, 4);  // payload up to 256, role-based errors, FLR
-  put(kDeviceControl, 0x2810, 2);                     // relaxed ordering, no snoop, reads up to 512
-  allow(kDeviceControl, 0xffff & ~kInitiateReset, 2);
+  put(link, express, 1);
+  put(express, 0x10, 1);
+  put(express + 0x02, 2, 2);                          // version 2, endpoint
+  put(express + 0x04, 1U | 1U << 15 | 1U << 28, 4);   // payload up to 256, role-based errors, FLR
+  put(express + kDeviceControlInExpress, 0x2810, 2);  // relaxed ordering, no snoop, reads up to 512
+  allow(express + kDeviceControlInExpress, 0xffff & ~kInitiateReset, 2);
   const std::uint32_t speed_and_width = d.link_speed | static_cast<std::uint32_t>(d.link_width) << 4;
-  put(kExpress + 0x0c, speed_and_width, 4);                  // Link Capabilities
-  allow(kExpress + 0x10, 0x00cb, 2);                         // Link Control: ASPM, RCB, common clock, extended sync
-  put(kExpress + 0x12, speed_and_width, 2);                  // Link Status
-  put(kExpress + 0x2c, ((1U << d.link_speed) - 1) << 1, 4);  // Link Capabilities 2: supported speeds
-  put(kExpress + 0x30, d.link_speed, 2);                     // Link Control 2: target speed
-  allow(kExpress + 0x30, 0xf, 2);
+  put(express + 0x0c, speed_and_width, 4);                  // Link Capabilities
+  allow(express + 0x10, 0x00cb, 2);                         // Link Control: ASPM, RCB, common clock, extended sync
+  put(express + 0x12, speed_and_width, 2);                  // Link Status
+  put(express + 0x2c, ((1U << d.link_speed) - 1) << 1, 4);  // Link Capabilities 2: supported speeds
+  put(express + 0x30, d.link_speed, 2);                     // Link Control 2: target speed
+  allow(express + 0x30, 0xf, 2);
+
+  for (const auto& [offset, value] : d.config_bytes) put(offset, value, 1);
 
   if (d.serial != 0) {  // 7.9.3
     put(kSerial, 0x0003 | 1U << 16, 4);
@@ -136,7 +136,8 @@ ConfigSpace::Change ConfigSpace::write(std::uint64_t offset, std::span<const std
   }
   Change change;
   change.decoding = memory_enabled() != memory_before || touches(kBar0, kBarEnd, offset, size);
-  constexpr std::size_t high = kDeviceControl + 1;  // the byte that Initiate FLR is in
+  // The byte that Initiate FLR is in.
+  const std::size_t high = description_.capabilities.express + kDeviceControlInExpress + 1;
   change.function_level_reset =
       touches(high, high + 1, offset, size) && std::to_integer<unsigned>(data[high - offset]) & kInitiateReset >> 8;
   return change;
@@ -155,21 +156,23 @@ bool ConfigSpace::memory_enabled() const { return (get32(kCommand) & kCommandMem
 
 bool ConfigSpace::bus_master() const { return (get32(kCommand) & kCommandBusMaster) != 0; }
 
+BusAddress ConfigSpace::bar_address(unsigned bar) const {
+  const BarDescription& b = description_.bars[bar];
+  if (b.size == 0) return {0};
+  const std::size_t at = kBar0 + bar * 4;
+  std::uint64_t address = get32(at) & ~0xfU;
+  if (b.is64 && bar < 5) address |= std::uint64_t{get32(at + 4)} << 32;
+  return {address};
+}
+
 std::vector<ConfigSpace::DecodedBar> ConfigSpace::decoded() const {
   std::vector<DecodedBar> result;
   if (!memory_enabled()) return result;
   for (unsigned bar = 0; bar < 6; ++bar) {
     const BarDescription& b = description_.bars[bar];
-    if (b.size == 0) continue;
-    const std::size_t at = kBar0 + bar * 4;
-    std::uint64_t address = get32(at) & ~0xfU;
-    const unsigned number = bar;
-    if (b.is64 && bar < 5) {
-      address |= std::uint64_t{get32(at + 4)} << 32;
-      ++bar;
-    }
+    const BusAddress address = bar_address(bar);
     // While it is being sized a BAR holds its mask: nobody can be meant by an address that wraps.
-    if (address != 0 && address + (b.size - 1) > address) result.push_back({number, {address}, b.size});
+    if (address.value != 0 && address.value + (b.size - 1) > address.value) result.push_back({bar, address, b.size});
   }
   return result;
 }

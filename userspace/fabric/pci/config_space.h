@@ -40,6 +40,9 @@ class ConfigSpace {
   [[nodiscard]] bool memory_enabled() const;
   [[nodiscard]] bool bus_master() const;
 
+  /// What a BAR holds, whether it is decoded or not.
+  [[nodiscard]] BusAddress bar_address(unsigned bar) const;
+
   /// A BAR that answers to addresses now.
   struct DecodedBar {
     unsigned bar;

@@ -282,6 +282,9 @@ void Endpoint::refresh_locked() {
   const bool present = present_.load(std::memory_order_relaxed);
   enabled_.store(present && config_.bus_master(), std::memory_order_release);
   host_.decode(*this, present ? config_.decoded() : std::vector<ConfigSpace::DecodedBar>{});
+  std::array<BusAddress, 6> bars;
+  for (unsigned bar = 0; bar < bars.size(); ++bar) bars[bar] = config_.bar_address(bar);
+  function_.bars_placed(bars);
 }
 
 void Endpoint::reset_config(bool keep_bars) {

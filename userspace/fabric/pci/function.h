@@ -37,6 +37,20 @@ struct FunctionDescription {
   std::uint8_t link_speed = 3;  ///< PCIe capability, Current Link Speed encoding (3: 8 GT/s)
   std::uint8_t link_width = 4;
   std::uint64_t serial = 0;  ///< Device Serial Number extended capability; 0: none
+
+  /// Where the capabilities lie.
+  struct Capabilities {
+    std::uint8_t power = 0x40;
+    std::uint8_t msix = 0x50;
+    std::uint8_t express = 0x60;
+  };
+  Capabilities capabilities{};
+  /// A read-only register of the vendor's own.
+  struct ConfigByte {
+    std::uint16_t offset;
+    std::uint8_t value;
+  };
+  std::vector<ConfigByte> config_bytes{};
 };
 
 /// The way a function reaches its own host's bus as a requester. Thread-safe: every call from any thread.
@@ -97,6 +111,9 @@ class Function {
                             Transaction transaction) = 0;
   /// Many stores of a guest to one BAR, in order. The default calls bar_write for each.
   virtual void bar_write_many(unsigned bar, std::span<const Store> stores, Transaction transaction);
+
+  /// The guest has written BARs: what each of the six holds now, while it is being sized too. Not to call a Port.
+  virtual void bars_placed(std::span<const BusAddress> /*addresses*/) {}
 
   /// A guest attached, or its QEMU is gone (followed by reset(disconnect)).
   virtual void connected() {}
