@@ -72,13 +72,14 @@ void add_endpoint(Arguments& arguments, const Endpoint& endpoint, const std::str
   arguments.device(device.dump());
 }
 
-/// Each endpoint behind a root port of its own.
-void add_to_root_ports(Arguments& arguments, const std::vector<Endpoint>& endpoints) {
+/// Each endpoint behind a root port of its own. The secondary side of AMD's NTB is behind a switch, whose link the
+/// driver reads; Intel's is a part of the processor on both sides.
+void add_to_root_ports(Arguments& arguments, const std::vector<Endpoint>& endpoints, topology::NtbFamily family) {
   unsigned port = 0;
   for (const Endpoint& endpoint : endpoints) {
     add_root_port(arguments, port);
     std::string bus = fmt::format("rp{}", port);
-    if (endpoint.kind == Endpoint::Kind::ntb_secondary) {
+    if (endpoint.kind == Endpoint::Kind::ntb_secondary && family == topology::NtbFamily::amd) {
       arguments.device(fmt::format("x3130-upstream,id=up{0},bus=rp{0}", port));
       arguments.device(fmt::format("xio3130-downstream,id=dn{0},bus=up{0},chassis={1},slot={2}", port,
                                    kFirstSwitchChassis + port, port + 1));
@@ -165,7 +166,7 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
     std::vector<Endpoint> endpoints = topology::endpoints(topology);
     std::erase_if(endpoints, [&](const Endpoint& endpoint) { return endpoint.host != host.name; });
     if (endpoints.size() <= topology::kMostRootPorts) {
-      add_to_root_ports(arguments, endpoints);
+      add_to_root_ports(arguments, endpoints, host.family);
     } else {
       add_to_switches(arguments, endpoints);
     }

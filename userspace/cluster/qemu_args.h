@@ -24,7 +24,7 @@ struct HostOptions {
 };
 
 /// QEMU's command line for one host, to be run in the state folder. A pure function: the same input, the same words.
-/// Each endpoint is behind a root port of its own, the secondary side of an NTB behind a switch too, as on AMD's
+/// Each endpoint is behind a root port of its own, the secondary side of AMD's NTB behind a switch too, as on its
 /// boards. A host with more than 16 endpoints has all of them behind switches of 16 ports.
 std::vector<std::string> qemu_arguments(const topology::Topology& topology, const topology::Host& host,
                                         const Installation& installation, const HostOptions& options);

@@ -101,6 +101,13 @@ TEST(QemuArguments, OfTheBorrowerOfAPair) {
           R"({"driver":"vfio-user-pci","id":"ntb0","bus":"dn0","socket":{"type":"unix","path":"borrower.ntb0.sock"}})"));
 }
 
+TEST(QemuArguments, IntelsNtbIsBehindARootPortOnBothSides) {
+  for (const std::size_t host : {0U, 1U})
+    EXPECT_THAT(values(arguments(ours("pair-intel-icx"), host), "-device"),
+                Contains(HasSubstr(R"("id":"ntb0","bus":"rp0")")))
+        << host;
+}
+
 TEST(QemuArguments, EveryTopologyGivesEveryEndpointOnePlaceOfItsOwn) {
   for (const auto& entry : std::filesystem::directory_iterator(SMARTIO_TOPOLOGIES)) {
     if (entry.path().extension() != ".toml") continue;

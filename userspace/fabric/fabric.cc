@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "fabric/device_control.h"
 #include "fabric/evidence.h"
@@ -12,6 +13,22 @@
 #include "fabric/nvme/drive_control.h"
 
 namespace smartio::fabric {
+
+namespace {
+
+ntb::Family family_of(topology::NtbFamily family) {
+  switch (family) {
+    case topology::NtbFamily::amd:
+      return ntb::Family::amd;
+    case topology::NtbFamily::intel_icx:
+      return ntb::Family::intel_icx;
+    case topology::NtbFamily::intel_spr:
+      return ntb::Family::intel_spr;
+  }
+  std::unreachable();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Fabric>> Fabric::start(const topology::Topology& topology) {
   std::unique_ptr<Fabric> fabric(new Fabric);
@@ -34,8 +51,8 @@ Result<void> Fabric::make_devices(const topology::Topology& topology) {
     hosts_[host.name] = std::make_unique<pci::Host>(host.name, host.iommu != topology::Iommu::none, files_);
   try {
     for (const auto& link : topology.links)
-      cables_.push_back(std::make_unique<ntb::Cable>(
-          ntb::Cable::Config{.name = link.name, .windows = link.windows, .vectors = link.vectors}));
+      cables_.push_back(std::make_unique<ntb::Cable>(ntb::Cable::Config{
+          .name = link.name, .windows = link.windows, .family = family_of(link.family), .vectors = link.vectors}));
     for (const auto& drive : topology.drives) drives_.push_back(nvme::make_drive(drive, "."));
   } catch (const std::exception& error) {
     return fail(error.what());

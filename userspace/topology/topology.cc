@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <fstream>
 #include <map>
@@ -24,10 +25,25 @@ constexpr std::size_t kLargestFile = kMi;
 constexpr std::size_t kMostHosts = 64;  // the hosts' LAN is a /24, and a cluster runs on one machine
 constexpr std::size_t kMostNamespaces = 64;
 constexpr std::size_t kMostEndpoints = 128;  // 8 switches, and 145 of the 256 bus numbers
-// ntb_hw_amd takes 24 interrupt vectors an NTB. A CPU has some 200 for all devices; one of a single CPU ran out of them
-// at the seventh NTB.
-constexpr unsigned kVectorsOfNtb = 24;
-constexpr std::size_t kNtbsOfCpu = 6;
+
+/// What the families of NTBs differ in here.
+struct FamilyTraits {
+  NtbFamily family;
+  std::string_view name;
+  TableReader::Range vectors;
+  unsigned default_vectors;
+  // The stock driver takes so many interrupt vectors an NTB. A CPU has some 200 for all devices; one of a single CPU
+  // ran out of them at the seventh NTB of AMD's.
+  unsigned taken_vectors;
+  std::size_t ntbs_of_cpu;
+};
+constexpr std::array kFamilies{
+    FamilyTraits{NtbFamily::amd, "amd", {24, 128}, 64, 24, 6},
+    FamilyTraits{NtbFamily::intel_icx, "intel-icx", {33, 33}, 33, 33, 4},
+    FamilyTraits{NtbFamily::intel_spr, "intel-spr", {33, 33}, 33, 33, 4},
+};
+
+const FamilyTraits& traits(NtbFamily family) { return *std::ranges::find(kFamilies, family, &FamilyTraits::family); }
 
 /// Builds the Topology from the parsed file; every method reads one kind of table.
 class Reader {
@@ -82,6 +98,16 @@ class Reader {
       }
     }
     reader.known("iommu");
+    if (reader.has("family")) {
+      constexpr std::string_view kRightFamily = "family is \"amd\", \"intel-icx\" or \"intel-spr\"";
+      const std::string family = reader.text("family", kRightFamily);
+      if (const auto found = std::ranges::find(kFamilies, family, &FamilyTraits::name); found != kFamilies.end()) {
+        host.family = found->family;
+      } else {
+        reader.complain("family", fmt::format("family = {:?} is not known", family), kRightFamily);
+      }
+    }
+    reader.known("family");
     const auto count = reader.number("count", 1, {1, kMostHosts});
     reader.finish();
     if (!reader.has("count")) {
@@ -145,7 +171,7 @@ class Reader {
       }
     }
     const auto count = reader.number("count", 1, {1, 8});
-    link.vectors = static_cast<unsigned>(reader.number("vectors", link.vectors, {24, 128}));
+    read_family(reader, link, primaries, secondaries);
     reader.finish();
     if (complaints_.any()) return;
 
@@ -164,6 +190,30 @@ class Reader {
       unique(reader, own, cable_names_);
       add_links(reader, link, own, count);
     }
+  }
+
+  /// Both hosts' family, and what depends on it. All hosts of a [[host]] are of one.
+  void read_family(TableReader& reader, Link& link, const std::vector<std::string>& primaries,
+                   const std::vector<std::string>& secondaries) {
+    const Host* primary = primaries.empty() ? nullptr : find_host(primaries.front());
+    const Host* secondary = secondaries.empty() ? nullptr : find_host(secondaries.front());
+    reader.known("vectors");
+    if (primary == nullptr || secondary == nullptr) return;
+    if (primary->family != secondary->family) {
+      reader.complain("between",
+                      fmt::format("between joins NTBs of two families: {:?} has {:?}, {:?} has {:?}", primary->name,
+                                  traits(primary->family).name, secondary->name, traits(secondary->family).name),
+                      "a cable joins NTBs of one family: give both hosts the same");
+      return;
+    }
+    link.family = primary->family;
+    const FamilyTraits& family = traits(link.family);
+    link.vectors = static_cast<unsigned>(reader.number("vectors", family.default_vectors, family.vectors));
+  }
+
+  [[nodiscard]] const Host* find_host(std::string_view name) const {
+    const auto found = std::ranges::find(topology_.hosts, name, &Host::name);
+    return found == topology_.hosts.end() ? nullptr : &*found;
   }
 
   void add_links(TableReader& reader, Link link, const std::string& cable, std::uint64_t count) {
@@ -293,8 +343,8 @@ class Reader {
       reader.complain(key, fmt::format("too many devices in host {:?}", name),
                       fmt::format("at most {} NTBs and drives a host", kMostEndpoints));
     }
-    const auto host = std::ranges::find(topology_.hosts, name, &Host::name);
-    if (host == topology_.hosts.end() || host->iommu == Iommu::none || count <= kMostRootPorts) return;
+    const Host* host = find_host(name);
+    if (host == nullptr || host->iommu == Iommu::none || count <= kMostRootPorts) return;
     reader.complain(key, fmt::format("too many devices in host {:?}, which has an IOMMU", name),
                     fmt::format("at most {} NTBs and drives there: more are behind switches, which put all their "
                                 "devices into one IOMMU group",
@@ -304,11 +354,14 @@ class Reader {
   void add_ntb(TableReader& reader, const std::string& name) {
     add_endpoint(reader, "between", name);
     const std::size_t ntbs = ++ntbs_[name];
-    const auto host = std::ranges::find(topology_.hosts, name, &Host::name);
-    if (host == topology_.hosts.end() || ntbs <= kNtbsOfCpu * host->cpus) return;
-    reader.complain("between", fmt::format("host {:?} has too few interrupt vectors for {} NTBs", name, ntbs),
-                    fmt::format("the driver takes {} each: {} NTBs need a CPU, so cpus = {} or more there",
-                                kVectorsOfNtb, kNtbsOfCpu, (ntbs + kNtbsOfCpu - 1) / kNtbsOfCpu));
+    const Host* host = find_host(name);
+    if (host == nullptr) return;
+    const FamilyTraits& family = traits(host->family);
+    if (ntbs <= family.ntbs_of_cpu * host->cpus) return;
+    reader.complain(
+        "between", fmt::format("host {:?} has too few interrupt vectors for {} NTBs", name, ntbs),
+        fmt::format("the driver takes {} each: {} NTBs need a CPU, so cpus = {} or more there", family.taken_vectors,
+                    family.ntbs_of_cpu, (ntbs + family.ntbs_of_cpu - 1) / family.ntbs_of_cpu));
   }
 
   const toml::table& root_;

@@ -10,18 +10,21 @@
 //   [[host]]                            # one or more
 //   name = "lender"                     # required; names are lower-case letters, digits and '-', a letter first
 //   memory = "512M"                     # 64M to 1T in whole MiB; default 512M
-//   cpus = 1                            # 1 to 64, at least one for 6 NTBs; default 1
+//   cpus = 1                            # 1 to 64, at least one for 6 NTBs, 4 of Intel's; default 1
 //   iommu = "none"                      # or "intel", with at most 16 NTBs and drives; default "none"
+//   family = "amd"                      # whose NTBs it has: or "intel-icx" (Ice Lake), "intel-spr" (Sapphire Rapids);
+//                                       # default "amd"
 //   count = 31                          # 1 to 64: hosts NAME1 to NAME31 instead of one NAME
 //
 //   [[cable]]                           # none or more: an NTB adapter in each of two hosts, and the cable
 //   name = "cable0"                     # default "cable" and the cable's place in the file, from 0; cables of a
 //                                       # "NAME*" count as so many, and a name gets numbers from 1
-//   between = ["lender", "borrower"]    # required; the host with the primary side comes first. One of them may be
-//                                       # "NAME*": a cable for each host of a [[host]] with count
+//   between = ["lender", "borrower"]    # required; the host with the primary side comes first. Both have NTBs of one
+//                                       # family. One of them may be "NAME*": a cable for each host
+//                                       # of a [[host]] with count
 //   windows = ["4G", "64M"]             # the two memory windows, powers of two, 64K to 256G; default as here
 //   count = 1                           # 1 to 8; 2 makes links cable0.0 and cable0.1 ("dual adapters"); default 1
-//   vectors = 64                        # MSI-X entries on each side, 24 to 128; default 64
+//   vectors = 64                        # MSI-X entries on each side: AMD's have 24 to 128, default 64; Intel's 33
 //
 //   [[drive]]                           # none or more
 //   name = "drive0"                     # required
@@ -57,6 +60,9 @@ namespace smartio::topology {
 
 enum class Iommu : std::uint8_t { none, intel };
 
+/// Whose NTBs a host has.
+enum class NtbFamily : std::uint8_t { amd, intel_icx, intel_spr };
+
 /// A host with more endpoints has them behind switches of so many ports each.
 constexpr unsigned kMostRootPorts = 16;
 
@@ -65,6 +71,7 @@ struct Host {
   std::uint64_t memory = 512ULL << 20;  ///< bytes
   unsigned cpus = 1;
   Iommu iommu = Iommu::none;
+  NtbFamily family = NtbFamily::amd;
 };
 
 /// One NTB connection between two hosts. A [[cable]] with count = 2 ("dual adapters") makes two of them.
@@ -73,7 +80,8 @@ struct Link {
   std::string primary;                     ///< host that has the NTB's primary side
   std::string secondary;                   ///< host that has its secondary side
   std::array<std::uint64_t, 2> windows{};  ///< bytes of BAR2 and BAR4 on both sides, powers of two
-  unsigned vectors = 64;                   ///< MSI-X entries, 24 or more (the stock driver takes 24)
+  NtbFamily family = NtbFamily::amd;       ///< of both sides
+  unsigned vectors = 64;                   ///< MSI-X entries: AMD's 24 or more (the stock driver takes 24), Intel's 33
 };
 
 struct Namespace {

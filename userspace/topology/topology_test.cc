@@ -35,6 +35,14 @@ Result<Topology> parsed(std::string_view text) {
   return topology;
 }
 
+/// Two hosts of Intel's and a cable, to which `more` is added: its line is the 11th.
+std::string intel_pair(std::string_view more) {
+  return fmt::format(
+      "[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\nfamily = \"intel-spr\"\n[[host]]\nname = \"b\"\n"
+      "family = \"intel-spr\"\n[[cable]]\nbetween = [\"a\", \"b\"]\n{}\n",
+      more);
+}
+
 TEST(Topology, DefaultsAreThoseOfTheHeader) {
   const auto t =
       parsed(with("[[cable]]\nbetween = [\"a\", \"b\"]\n[[drive]]\nname = \"d\"\nhost = \"b\"\nsize = \"1G\"\n"));
@@ -211,7 +219,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"CpusNegative", host("name = \"a\"\ncpus = -2"), 5, "-2 is not possible", "1 to 64"},
         Refusal{"IommuUnknown", host("name = \"a\"\niommu = \"amd\""), 5, "\"amd\" is not known", "\"intel\""},
         Refusal{"IommuBool", host("name = \"a\"\niommu = true"), 5, "true is not a string", "\"intel\""},
-        Refusal{"HostKey", host("name = \"a\"\nram = \"1G\""), 5, "unknown key \"ram\"", "cpus, iommu, memory, name"},
+        Refusal{"FamilyUnknown", host("name = \"a\"\nfamily = \"intel\""), 5, "\"intel\" is not known",
+                "\"intel-spr\""},
+        Refusal{"FamilyNumber", host("name = \"a\"\nfamily = 4"), 5, "4 is not a string", "\"intel-icx\""},
+        Refusal{"HostKey", host("name = \"a\"\nram = \"1G\""), 5, "unknown key \"ram\"",
+                "cpus, family, iommu, memory, name"},
         Refusal{"CableWithoutBetween", with("[[cable]]\ncount = 1\n"), 7, "between is missing", "lender"},
         Refusal{"BetweenText", with("[[cable]]\nbetween = \"ab\"\n"), 8, "not an array", "two different"},
         Refusal{"BetweenOne", with("[[cable]]\nbetween = [\"a\"]\n"), 8, "two different", "primary side first"},
@@ -233,6 +245,17 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"CountZero", cable("count = 0"), 9, "0 is not possible", "1 to 8"},
         Refusal{"CountNine", cable("count = 9"), 9, "9 is not possible", "1 to 8"},
         Refusal{"VectorsFew", cable("vectors = 23"), 9, "23 is not possible", "24 to 128"},
+        Refusal{"VectorsOfIntel", intel_pair("vectors = 64"), 11, "64 is not possible", "33"},
+        Refusal{"FamiliesMixed",
+                "[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\nfamily = \"intel-icx\"\n"
+                "[[cable]]\nbetween = [\"a\", \"b\"]\n",
+                9, "\"a\" has \"amd\", \"b\" has \"intel-icx\"", "one family"},
+        Refusal{"FamiliesMixedWithMany",
+                "[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\nfamily = \"intel-spr\"\n[[host]]\nname = \"b\"\n"
+                "count = 2\nfamily = \"intel-icx\"\n[[cable]]\nbetween = [\"b*\", \"a\"]\n",
+                11, "\"b1\" has \"intel-icx\", \"a\" has \"intel-spr\"", "one family"},
+        Refusal{"FifthIntelNtbOfACpu", intel_pair("count = 5"), 10, "too few interrupt vectors for 5 NTBs",
+                "takes 33 each: 4 NTBs need a CPU, so cpus = 2"},
         Refusal{"CableKey", cable("window = 1"), 9, "unknown key \"window\"", "windows"},
         Refusal{"HostCountZero", host("name = \"a\"\ncount = 0"), 5, "0 is not possible", "1 to 64"},
         Refusal{"HostCountLarge", host("name = \"a\"\ncount = 65"), 5, "65 is not possible", "1 to 64"},
@@ -415,6 +438,29 @@ TEST(Topology, LoadNamesTheFileInComplaints) {
   std::filesystem::remove(file);
   ASSERT_FALSE(t);
   EXPECT_THAT(t.error().message, StartsWith(fmt::format("{}:2: ", file.string())));
+}
+
+TEST(Topology, FamilyIsOfBothSides) {
+  auto t = parse(intel_pair(""), "f");
+  ASSERT_TRUE(t) << t.error().message;
+  EXPECT_EQ(t->hosts[0].family, NtbFamily::intel_spr);
+  EXPECT_EQ(t->links[0].family, NtbFamily::intel_spr);
+  EXPECT_EQ(t->links[0].vectors, 33U);
+  EXPECT_TRUE(parse(intel_pair("vectors = 33"), "f"));
+  t = parse(with("[[host]]\nname = \"x\"\nfamily = \"intel-icx\"\n[[cable]]\nbetween = [\"a\", \"b\"]\n"), "f");
+  ASSERT_TRUE(t) << "no cable joins the two";
+  EXPECT_EQ(t->hosts[2].family, NtbFamily::intel_icx);
+  EXPECT_EQ(t->links[0].family, NtbFamily::amd);
+  EXPECT_EQ(t->links[0].vectors, 64U);
+}
+
+/// Nobody has made one, and the drivers take scratchpads, doorbells and translations for their own family's.
+TEST(Topology, AnAmdNtbIsNotJoinedToAnIntelNtb) {
+  const auto t = load(std::filesystem::path(SMARTIO_TOPOLOGIES) / "refused/pair-mixed.toml");
+  ASSERT_FALSE(t);
+  EXPECT_THAT(t.error().message, AllOf(HasSubstr("pair-mixed.toml:19: [[cable]]: between joins NTBs of two families"),
+                                       HasSubstr("\"lender\" has \"amd\", \"borrower\" has \"intel-spr\""),
+                                       HasSubstr("give both hosts the same")));
 }
 
 /// The topologies of this project are right, and named after their files.

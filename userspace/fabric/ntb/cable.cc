@@ -5,8 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <bit>
-#include <condition_variable>
 #include <stdexcept>
 #include <utility>
 
@@ -17,112 +15,113 @@ namespace {
 /// How often a link that may not come up yet looks whether it may.
 constexpr std::chrono::milliseconds kLook{2};
 
-const Cable::Config& checked(const Cable::Config& config) {
-  for (const auto size : config.windows)
-    if (!std::has_single_bit(size) || size < 4096)
-      throw std::invalid_argument(
-          fmt::format("{}: a window of {} bytes; it must be a power of two, 4096 or more", config.name, size));
-  if (config.vectors < kMinVectors || config.vectors > kMaxVectors)
-    throw std::invalid_argument(fmt::format("{}: {} MSI-X vectors; an NTB has {} to {}", config.name, config.vectors,
-                                            kMinVectors, kMaxVectors));
-  return config;
-}
-
-pci::FunctionDescription describe(const Cable::Config& config) {
-  pci::FunctionDescription description{
-      .vendor = kVendor,
-      .device = kDevice,
-      .subsystem_vendor = kVendor,
-      .subsystem = kDevice,
-      .class_code = 0x068000,  // bridge, other
-      .msix_vectors = static_cast<std::uint16_t>(config.vectors),
-      .msix_bar = 0,
-      .msix_table_offset = kMsixTable,
-      .msix_pba_offset = kMsixPba,
-      .link_speed = config.link_speed,
-      .link_width = config.link_width,
-  };
-  description.bars[0] = {.size = kBar0Size};
-  description.bars[2] = {.size = config.windows[0], .is64 = true, .prefetchable = true};
-  description.bars[4] = {.size = config.windows[1], .is64 = true, .prefetchable = true};
-  return description;
+Adapter adapter_of(const Cable::Config& config) {
+  try {
+    return completed({.family = config.family,
+                      .windows = config.windows,
+                      .vectors = config.vectors,
+                      .link_speed = config.link_speed,
+                      .link_width = config.link_width});
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(fmt::format("{}: {}", config.name, error.what()));
+  }
 }
 
 }  // namespace
 
-Cable::Cable(Config config)
-    : config_(std::move(config)),
-      primary_(wire_, Side::primary, describe(checked(config_))),
-      secondary_(wire_, Side::secondary, describe(config_)) {
+Cable::Cable(const Config& config)
+    : name_(config.name),
+      training_(config.training),
+      adapter_(adapter_of(config)),
+      primary_(wire_, Side::primary, describe(adapter_), make_registers(adapter_, false)),
+      secondary_(wire_, Side::secondary, describe(adapter_), make_registers(adapter_, true)) {
   primary_.peer_ = &secondary_;
   secondary_.peer_ = &primary_;
+  if (!wanted()) wire_.state = LinkState::down;
+  wire_.wishes_changed = [this] { follow_wishes(); };
+  trainer_ = std::jthread([this](const std::stop_token& stop) { train(stop); });
 }
 
-void Cable::change(LinkState state) {
-  Vectors to_primary = 0;
-  Vectors to_secondary = 0;
-  {
-    const std::scoped_lock lock(wire_.registers);
-    if (wire_.state.exchange(state) == state) return;
-    if (state == LinkState::down) down_at_ = std::chrono::steady_clock::now();
-    to_primary = primary_.follow_link();
-    to_secondary = secondary_.follow_link();
-  }
-  spdlog::info("link {}: {}", name(), name_of(state));
-  if (state != LinkState::up) {
+bool Cable::wanted() const { return primary_.wants_link() && secondary_.wants_link(); }
+
+Cable::Change Cable::set(LinkState state) {
+  if (wire_.state.exchange(state) == state) return {};
+  if (state == LinkState::down) down_at_ = Clock::now();
+  return {.to = state, .to_primary = primary_.follow_link(), .to_secondary = secondary_.follow_link()};
+}
+
+void Cable::finish(const Change& change) {
+  if (!change.to) return;
+  spdlog::info("link {}: {}", name(), name_of(*change.to));
+  if (*change.to != LinkState::up) {
     primary_.drain_writes();
     secondary_.drain_writes();
   }
-  primary_.interrupt(to_primary);
-  secondary_.interrupt(to_secondary);
+  primary_.interrupt(change.to_primary);
+  secondary_.interrupt(change.to_secondary);
 }
 
-void Cable::set(LinkState state) {
-  const std::scoped_lock lock(orders_);
-  rise_ = {};  // stops and joins it
-  change(state);
+/// When a link that is down may come up: not as long as nobody wants it, or a driver has not dealt with its loss.
+std::optional<Cable::Clock::time_point> Cable::may_rise_at() const {
+  if (order_ != LinkState::up || !wanted() || primary_.loss_unheard() || secondary_.loss_unheard()) return std::nullopt;
+  return std::max(not_before_, training_ + std::max({down_at_, primary_.heard_at_, secondary_.heard_at_,
+                                                     primary_.wished_at_, secondary_.wished_at_}));
 }
 
-bool Cable::may_rise() {
-  const std::scoped_lock lock(wire_.registers);
-  if (wire_.state.load() != LinkState::down) return true;
-  const auto heard_at = std::max({down_at_, primary_.heard_at_, secondary_.heard_at_});
-  return !primary_.loss_unheard() && !secondary_.loss_unheard() &&
-         std::chrono::steady_clock::now() >= heard_at + config_.training;
+Cable::Change Cable::rise_if_due() {
+  const auto at = may_rise_at();
+  return at && Clock::now() >= *at ? set(LinkState::up) : Change{};
 }
 
-void Cable::rise_after(std::chrono::nanoseconds duration) {
-  rise_ = std::jthread([this, duration](const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any wake;
-    std::unique_lock wait(mutex);
-    auto stopped = [&] { return stop.stop_requested(); };
-    if (wake.wait_for(wait, stop, duration, stopped)) return;
-    while (!may_rise()) {
-      if (wake.wait_for(wait, stop, kLook, stopped)) return;
+void Cable::order(LinkState order, std::optional<std::chrono::nanoseconds> flap) {
+  Change change;
+  {
+    const std::scoped_lock lock(wire_.registers);
+    order_ = order;
+    not_before_ = flap ? Clock::now() + *flap : Clock::time_point{};
+    news_++;
+    if (order == LinkState::down || flap)
+      change = set(LinkState::down);
+    else if (order == LinkState::silent)
+      change = wanted() ? set(LinkState::silent) : Change{};
+    else
+      change = wire_.state.load() == LinkState::down ? rise_if_due() : set(LinkState::up);
+  }
+  wake_.notify_all();
+  finish(change);
+}
+
+void Cable::follow_wishes() {
+  Change change;
+  {
+    const std::scoped_lock lock(wire_.registers);
+    news_++;
+    if (!wanted()) change = set(LinkState::down);
+  }
+  wake_.notify_all();
+  finish(change);
+}
+
+void Cable::train(const std::stop_token& stop) {
+  std::unique_lock lock(wire_.registers);
+  while (!stop.stop_requested()) {
+    const auto news = [this, seen = news_] { return news_ != seen; };
+    if (wire_.state.load() != LinkState::down || order_ != LinkState::up || !wanted()) {
+      wake_.wait(lock, stop, news);
+    } else if (const Change change = rise_if_due(); change.to) {
+      lock.unlock();
+      finish(change);
+      lock.lock();
+    } else {
+      wake_.wait_until(lock, stop, may_rise_at().value_or(Clock::now() + kLook), news);
     }
-    change(LinkState::up);
-  });
+  }
 }
 
-void Cable::up() {
-  const std::scoped_lock lock(orders_);
-  rise_ = {};
-  if (may_rise())
-    change(LinkState::up);
-  else
-    rise_after({});
-}
-
-void Cable::down() { set(LinkState::down); }
-void Cable::silent() { set(LinkState::silent); }
-
-void Cable::flap(std::chrono::nanoseconds duration) {
-  const std::scoped_lock lock(orders_);
-  rise_ = {};
-  change(LinkState::down);
-  rise_after(duration);
-}
+void Cable::up() { order(LinkState::up); }
+void Cable::down() { order(LinkState::down); }
+void Cable::silent() { order(LinkState::silent); }
+void Cable::flap(std::chrono::nanoseconds duration) { order(LinkState::up, duration); }
 
 std::string_view name_of(LinkState state) {
   switch (state) {

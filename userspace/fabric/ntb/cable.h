@@ -3,13 +3,15 @@
 
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
-#include "fabric/ntb/amd_ntb.h"
+#include "fabric/ntb/family.h"
+#include "fabric/ntb/ntb_function.h"
 #include "fabric/ntb/wire.h"
 
 namespace smartio::ntb {
@@ -24,24 +26,31 @@ class Cable {
   struct Config {
     std::string name;
     std::array<std::uint64_t, kWindows> windows{};  ///< bytes of BAR2 and BAR4, powers of two
-    unsigned vectors = 64;                          ///< MSI-X entries, kMinVectors to kMaxVectors
-    std::uint8_t link_speed = 3;                    ///< Current Link Speed encoding: 3 is 8 GT/s
-    std::uint8_t link_width = 4;
+    Family family = Family::amd;
+    unsigned vectors = 0;         ///< MSI-X entries; 0: what the family has, as with the next two
+    std::uint8_t link_speed = 0;  ///< Current Link Speed encoding: 3 is 8 GT/s
+    std::uint8_t link_width = 0;
     std::chrono::nanoseconds training = kTraining;  ///< from the drivers' hearing of a loss to the link's return
   };
   /// Throws std::invalid_argument where `config` breaks the limits it states.
-  explicit Cable(Config config);
+  explicit Cable(const Config& config);
+  Cable(const Cable&) = delete;
+  Cable& operator=(const Cable&) = delete;
 
-  [[nodiscard]] const std::string& name() const { return config_.name; }
-  [[nodiscard]] AmdNtb& function(Side side) { return side == Side::primary ? primary_ : secondary_; }
-  [[nodiscard]] const AmdNtb& function(Side side) const { return side == Side::primary ? primary_ : secondary_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] Family family() const { return adapter_.family; }
+  [[nodiscard]] NtbFunction& function(Side side) { return side == Side::primary ? primary_ : secondary_; }
+  [[nodiscard]] const NtbFunction& function(Side side) const { return side == Side::primary ? primary_ : secondary_; }
 
-  /// Each ends what up() and flap() have begun. After down() and silent() nothing comes out of a window any more.
+  /// Each replaces the order before it. After down() and silent() nothing comes out of a window any more.
   ///
   /// After down() up() takes Config::training from the moment on in which both drivers, those that listen, have dealt
   /// with the event, without the caller waiting. A real link trains for longer than an interrupt takes; an emulated
   /// host may be stopped for longer than that, and must not get data again over a link that it doesn't know to have
   /// been out.
+  ///
+  /// Where the drivers have a say (RegisterFile::wants_link), the link comes up only if both want it, and takes as
+  /// long.
   void up();
   void down();
   void silent();
@@ -58,18 +67,41 @@ class Cable {
   [[nodiscard]] const ledger::LinkLedger& ledger() const { return wire_.ledger; }
 
  private:
-  void set(LinkState state);
-  void change(LinkState state);
-  [[nodiscard]] bool may_rise();
-  void rise_after(std::chrono::nanoseconds duration);  ///< with orders_ held
+  using Clock = std::chrono::steady_clock;
+  /// A change of the link that both sides are still to hear of.
+  struct Change {
+    std::optional<LinkState> to;  ///< none: there was no change
+    Vectors to_primary = 0;
+    Vectors to_secondary = 0;
+  };
 
-  const Config config_;
+  // With wire_.registers held:
+  Change set(LinkState state);
+  [[nodiscard]] bool wanted() const;
+  [[nodiscard]] std::optional<Clock::time_point> may_rise_at() const;
+  Change rise_if_due();
+
+  // Without:
+  void order(LinkState order, std::optional<std::chrono::nanoseconds> flap = {});
+  void follow_wishes();
+  void finish(const Change& change);
+  void train(const std::stop_token& stop);
+
+  const std::string name_;
+  const std::chrono::nanoseconds training_;
+  const Adapter adapter_;
   Wire wire_;
-  AmdNtb primary_;
-  AmdNtb secondary_;
-  std::chrono::steady_clock::time_point down_at_;  ///< guarded by wire_.registers
-  std::mutex orders_;                              ///< one order at a time; guards rise_
-  std::jthread rise_;                              ///< brings the link back up
+  NtbFunction primary_;
+  NtbFunction secondary_;
+
+  // Guarded by wire_.registers:
+  LinkState order_ = LinkState::up;  ///< as state, but of the cable: the link may not have come up yet
+  Clock::time_point not_before_;     ///< a flapping cable is in again
+  Clock::time_point down_at_;
+  unsigned news_ = 0;  ///< changes when the trainer has to look again
+
+  std::condition_variable_any wake_;
+  std::jthread trainer_;  ///< brings the link up
 };
 
 /// "up", "down" or "silent".

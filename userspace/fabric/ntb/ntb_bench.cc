@@ -48,8 +48,8 @@ struct Pair {
       must(clients.back().store<std::uint16_t>(vfio_user::kConfigRegion, 4, 6));  // Command: memory space, bus master
     }
     must(b().dma_map({0}, kMemory, memory.raw_fd(), 0));
-    must(b().store<std::uint64_t>(0, ntb::reg::PEER_VIEW + ntb::reg::BAR23XLAT, 0));
-    must(b().store<std::uint64_t>(0, ntb::reg::PEER_VIEW + ntb::reg::BAR23LMT, kMemory));
+    must(b().store<std::uint64_t>(0, ntb::amd::reg::PEER_VIEW + ntb::amd::reg::BAR23XLAT, 0));
+    must(b().store<std::uint64_t>(0, ntb::amd::reg::PEER_VIEW + ntb::amd::reg::BAR23LMT, kMemory));
   }
   ~Pair() {
     clients.clear();
@@ -84,7 +84,7 @@ void window_stores_from_a_guest(benchmark::State& state) {
   for (std::uint64_t i = 0; i < kStores; i++) stores.push_back({8 * i, 2, 8, i});
   for (auto _ : state) must(pair.a().post_many(stores));
   // A read behind them: what was queued in the socket has been drained when it is answered.
-  must(pair.a().load<std::uint32_t>(0, ntb::reg::SIDEINFO));
+  must(pair.a().load<std::uint32_t>(0, ntb::amd::reg::SIDEINFO));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kStores));
 }
 BENCHMARK(window_stores_from_a_guest)->MinTime(2)->UseRealTime();
@@ -102,7 +102,7 @@ BENCHMARK(device_write_4k);
 
 void register_read_round_trip(benchmark::State& state) {
   Pair pair;
-  for (auto _ : state) benchmark::DoNotOptimize(must(pair.a().load<std::uint32_t>(0, ntb::reg::DBSTAT)));
+  for (auto _ : state) benchmark::DoNotOptimize(must(pair.a().load<std::uint32_t>(0, ntb::amd::reg::DBSTAT)));
 }
 BENCHMARK(register_read_round_trip)->UseRealTime();
 

@@ -47,6 +47,7 @@ json side_json(const ControlledLink& link, Side side) {
 
 json link_json(const ControlledLink& link) {
   return {{"name", link.cable->name()},
+          {"family", name_of(link.cable->family())},
           {"state", name_of(link.cable->state())},
           {"primary", side_json(link, Side::primary)},
           {"secondary", side_json(link, Side::secondary)}};

@@ -13,6 +13,7 @@
 namespace smartio::ntb {
 namespace {
 
+using namespace amd;
 using ::testing::HasSubstr;
 
 class LinkCommands : public ::testing::Test {
@@ -42,6 +43,7 @@ TEST_F(LinkCommands, ListsLinks) {
   ASSERT_EQ(answer["links"].size(), 2U);
   const auto& link = answer["links"][1];
   EXPECT_EQ(link["name"], "ab.1");
+  EXPECT_EQ(link["family"], "amd");
   EXPECT_EQ(link["state"], "up");
   EXPECT_EQ(link["primary"]["host"], "a");
   EXPECT_EQ(link["primary"]["connected"], true);
@@ -70,6 +72,18 @@ TEST_F(LinkCommands, StatusShowsRegisters) {
   EXPECT_EQ(after["event_mask"], "0x0");
   EXPECT_NE(after["event"], "0x0") << "one is told";
   EXPECT_EQ(after["waiting_events"], 1) << "the other waits for it to be cleared";
+}
+
+TEST_F(LinkCommands, StatusOfAnIntelLink) {
+  Cable intel{{.name = "ab.2", .windows = {1 << 20, 1 << 16}, .family = Family::intel_icx}};
+  control::Commands commands;
+  add_commands(commands, {{&intel, "a", "b"}});
+  const auto answer = commands.run("link ab.2 status");
+  EXPECT_EQ(answer["family"], "intel-icx") << answer;
+  EXPECT_EQ(answer["state"], "down") << "no driver has trained it";
+  EXPECT_EQ(answer["primary"]["ready"], false);
+  EXPECT_EQ(answer["primary"]["doorbell_mask"], "0xffffffff");
+  EXPECT_EQ(answer["primary"]["event_mask"], "0x1");
 }
 
 TEST_F(LinkCommands, UpDownSilent) {

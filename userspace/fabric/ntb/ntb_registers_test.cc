@@ -12,6 +12,7 @@
 namespace smartio::ntb {
 namespace {
 
+using namespace amd;
 using test::Driver;
 using test::FakeHost;
 using ::testing::ElementsAre;

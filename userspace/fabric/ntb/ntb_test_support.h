@@ -8,9 +8,12 @@
 #include <mutex>
 #include <vector>
 
+#include "fabric/ntb/amd.h"
 #include "fabric/ntb/cable.h"
 
 namespace smartio::ntb::test {
+
+using namespace amd;
 
 /// A host's bus: `size` bytes of memory at 0, MSI messages at 0xfee00000, nothing else unless a hook says so.
 class FakeHost : public pci::Port {
@@ -62,6 +65,11 @@ class FakeHost : public pci::Port {
   std::vector<unsigned> take() {
     const std::scoped_lock lock(mutex_);
     return std::exchange(vectors, {});
+  }
+  /// How many there are to take.
+  [[nodiscard]] std::size_t interrupts() {
+    const std::scoped_lock lock(mutex_);
+    return vectors.size();
   }
   [[nodiscard]] std::uint64_t load(std::uint64_t address, std::size_t size = 8) const {
     std::uint64_t value = 0;

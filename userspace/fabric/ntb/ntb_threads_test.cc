@@ -8,11 +8,13 @@
 #include <thread>
 
 #include "base/eventually.h"
+#include "fabric/ntb/intel_test_support.h"
 #include "fabric/ntb/ntb_test_support.h"
 
 namespace smartio::ntb {
 namespace {
 
+using namespace amd;
 using test::Driver;
 
 /// Memory is one atomic word, so that the test itself is free of races; `pause` holds a write up on its way.
@@ -169,6 +171,92 @@ TEST_F(Threads, WriteThatNeverEndsDoesNotHoldUpAReset) {
   EXPECT_EQ(host_b.landed, 0U);
   EXPECT_EQ(cable.function(Side::secondary).status().limit[0], 0U);
   host_b.pause = false;
+}
+
+/// The same for what Intel's driver does.
+class ShuttingIntel : public ::testing::TestWithParam<int> {};
+
+TEST_P(ShuttingIntel, WaitsForTheWriteUnderWay) {
+  Sink host_a, host_b;
+  Cable cable{{.name = "ab", .windows = {1 << 20, 1 << 16}, .family = Family::intel_spr, .training = {}}};
+  cable.function(Side::primary).bind(host_a);
+  cable.function(Side::secondary).bind(host_b);
+  test::IntelDriver a(cable.function(Side::primary), 1ULL << 40, 1ULL << 41);
+  test::IntelDriver b(cable.function(Side::secondary), 1ULL << 40, 1ULL << 41);
+  for (auto* driver : {&a, &b}) {
+    driver->probe();
+    driver->enable_link();
+  }
+  ASSERT_TRUE(eventually([&] { return cable.is_up(); }));
+  ASSERT_TRUE(b.set_trans(0, 0x1000));
+  host_b.pause = true;
+  std::jthread writer([&] { a.write(0, 1, 8, 2); });
+  ASSERT_TRUE(eventually([&] { return host_b.arrived == 1; }));
+  std::atomic<bool> shut{false};
+  std::jthread closer([&] {
+    switch (GetParam()) {
+      case 0:
+        EXPECT_TRUE(b.set_trans(0, 0, 0));
+        break;
+      case 1:
+        b.disable_link();
+        break;
+      default:
+        cable.function(Side::secondary).reset(pci::ResetCause::function);
+    }
+    shut = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(shut) << "returned while a write was under way";
+  host_b.pause = false;
+  closer.join();
+  EXPECT_EQ(host_b.landed, 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ShuttingIntel, ::testing::Range(0, 3));
+
+/// Both hosts load and unload clients while a cable flaps: the link ends up, and everybody knows.
+TEST(IntelThreads, LinkIsEnabledAndDisabledWhileTheCableFlaps) {
+  Sink host_a, host_b;
+  Cable cable{{.name = "ab", .windows = {1 << 20, 1 << 16}, .family = Family::intel_spr, .training = {}}};
+  std::atomic<bool> stop{false};
+  std::atomic<unsigned> settled{0};  // drivers that do no more than hear of the link
+  {
+    std::vector<std::jthread> threads;
+    for (const auto side : {Side::primary, Side::secondary}) {
+      auto& function = cable.function(side);
+      function.bind(side == Side::primary ? host_a : host_b);
+      function.connected();
+      threads.emplace_back([&] {
+        test::IntelDriver driver(function, 1ULL << 40, 1ULL << 41);
+        driver.probe();
+        for (unsigned i = 0; i < 200; i++) {
+          driver.enable_link();
+          driver.set_trans(0, 0x1000);
+          driver.write(8, i, 8, 2);
+          driver.ring(i % intel::kDoorbells);
+          driver.poll_link();
+          if (i % 4 == 0) driver.disable_link();
+        }
+        settled++;
+        while (!stop) driver.poll_link();
+      });
+    }
+    threads.emplace_back([&] {
+      for (unsigned i = 0; i < 50; i++) {
+        cable.flap(std::chrono::microseconds(50));
+        cable.silent();
+        cable.down();
+        cable.up();
+      }
+      EXPECT_TRUE(eventually([&] { return settled == 2 && cable.is_up(); }));
+      stop = true;
+    });
+  }
+  for (const auto side : {Side::primary, Side::secondary}) {
+    Driver driver(cable.function(side));
+    EXPECT_NE(driver.read(intel::reg::LINK_CTRL) & intel::kLinkActive, 0U);
+  }
 }
 
 TEST(WriteGate, IsNotStarvedByNewWrites) {

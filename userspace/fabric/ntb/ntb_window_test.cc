@@ -10,6 +10,7 @@
 namespace smartio::ntb {
 namespace {
 
+using namespace amd;
 using pci::AccessKind;
 using pci::Delivery;
 using pci::Transaction;
@@ -39,8 +40,8 @@ class Windows : public ::testing::Test {
 
   FakeHost host_a, host_b;
   Cable cable{{.name = "ab", .windows = {1 << 20, 1 << 16}, .training = {}}};
-  AmdNtb& fa = cable.function(Side::primary);
-  AmdNtb& fb = cable.function(Side::secondary);
+  NtbFunction& fa = cable.function(Side::primary);
+  NtbFunction& fb = cable.function(Side::secondary);
   Driver a{fa};
   Driver b{fb};
 };
@@ -203,7 +204,7 @@ TEST_F(Windows, WindowsThatLeadIntoEachOtherEnd) {
   a.open(0, 0x100000, 0x1000);
   b.open(0, 0x100000, 0x1000);
   unsigned turns = 0;
-  const auto loop = [&](AmdNtb& next) {
+  const auto loop = [&](NtbFunction& next) {
     return [&](pci::BusAddress address, std::span<const std::byte> data,
                Transaction transaction) -> std::optional<pci::Outcome> {
       turns++;

@@ -3,12 +3,12 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <vector>
-
-#include "fabric/ntb/registers.h"
 
 namespace smartio::ntb {
+
+inline constexpr unsigned kWindows = 2;  ///< BAR2 and BAR4
 
 /// The translation of one window, held by the side that the window leads into.
 struct Inbound {
@@ -17,62 +17,87 @@ struct Inbound {
 };
 
 /// Vectors to signal, one bit each.
-using Vectors = std::uint32_t;
+using Vectors = std::uint64_t;
 
-/// The registers that one side of the bridge holds, and what a write to them makes happen, as plain state: who may
-/// reach them, and the way to the peer, is AmdNtb's business. Not thread-safe, except that inbound() may be read by
-/// anyone at any time. Methods that change something return the interrupts that follow; the caller sends them after
-/// it has let go of its lock.
+/// A side's state at one moment, for status output and tests. The registers' names are those of the family.
+struct SideStatus {
+  bool connected = false;           ///< a guest is attached
+  bool ready = false;               ///< its driver is at work on the link
+  std::uint32_t event = 0;          ///< events of the link, reported to the driver, and not yet cleared by it
+  std::size_t waiting_events = 0;   ///< to be reported after that
+  std::uint32_t doorbells = 0;      ///< rung, and not yet cleared
+  std::uint32_t event_mask = 0;     ///< 1: such an event does not interrupt
+  std::uint32_t doorbell_mask = 0;  ///< 1: this doorbell does not interrupt
+  std::array<std::uint64_t, kWindows> translation{};
+  std::array<std::uint64_t, kWindows> limit{};
+};
+
+/// The registers that one side of a bridge holds, and what a write to them makes happen, as plain state: what makes one
+/// family of NTBs different from another. Who may reach them, and the way to the peer, is NtbFunction's business. Not
+/// thread-safe, except that inbound() may be read by anyone at any time. Methods that change something return the
+/// interrupts that follow; the caller sends them after it has let go of its lock.
 class RegisterFile {
  public:
-  explicit RegisterFile(bool secondary) : secondary_(secondary) { reset(); }
+  RegisterFile() = default;
+  RegisterFile(const RegisterFile&) = delete;
+  RegisterFile& operator=(const RegisterFile&) = delete;
+  virtual ~RegisterFile() = default;
 
-  /// The state after power-on: windows shut, everything masked, no event pending.
-  void reset();
+  /// The state after power-on.
+  virtual void reset() = 0;
+
+  /// Where an access at an offset of BAR0 ends: in this side's registers or in the peer's, and at which of their
+  /// offsets.
+  struct Place {
+    bool peer;
+    std::uint64_t offset;
+  };
+  [[nodiscard]] virtual Place locate(std::uint64_t offset) const = 0;
 
   /// The 32-bit register at `offset` (a multiple of 4). What is not modelled reads 0.
-  [[nodiscard]] std::uint32_t read(std::uint64_t offset) const;
+  [[nodiscard]] virtual std::uint32_t read(std::uint64_t offset) const = 0;
+  /// What the peer reads there while the link is down.
+  [[nodiscard]] virtual std::uint32_t read_over_no_link(std::uint64_t /*offset*/) const { return ~0U; }
+
+  /// What a load of that register makes happen: interrupts to this side.
+  virtual Vectors loaded(std::uint64_t /*offset*/) { return 0; }
 
   struct Effects {
     Vectors own = 0;               ///< interrupts to this side
     std::uint32_t doorbells = 0;   ///< bits of the peer to ring
     bool window_narrowed = false;  ///< an open window was moved or shut: writes in flight must end first
-    bool heard_of_loss = false;    ///< the driver has dealt with a LINK_DOWN event
+    bool heard_of_loss = false;    ///< the driver has dealt with the loss of its link
   };
   /// Writes the bytes of `value` that `mask` selects to the 8 bytes at `offset` (a multiple of 8). A 64-bit register
   /// changes at once.
-  Effects write(std::uint64_t offset, std::uint64_t value, std::uint64_t mask);
+  virtual Effects write(std::uint64_t offset, std::uint64_t value, std::uint64_t mask) = 0;
+  /// The bits of the 8 bytes at `offset` that the peer may write.
+  [[nodiscard]] virtual std::uint64_t writable_by_peer(std::uint64_t /*offset*/) const { return ~0ULL; }
 
   /// The peer rings doorbells.
-  Vectors ring(std::uint32_t bits);
+  virtual Vectors ring(std::uint32_t bits) = 0;
+  /// The link came up or went down, to be reported to the driver.
+  virtual Vectors report_link(bool up) = 0;
 
-  /// kLinkUpEvent or kLinkDownEvent. The driver understands one bit in INTSTAT at a time, so others wait until it
-  /// is cleared; of a long up-and-down only the last change is kept.
-  Vectors event(std::uint32_t bit);
+  /// Whether the driver has the link trained. A family whose driver has no say always does.
+  [[nodiscard]] virtual bool wants_link() const { return true; }
+  /// The side is about to be reset: it no longer wants the link, if it has a say.
+  virtual void leave_link() {}
 
-  /// Events that wait until the one in INTSTAT is cleared.
-  [[nodiscard]] std::size_t waiting_events() const { return waiting_events_.size(); }
-  /// A driver that wants to hear of lost links has not dealt with a LINK_DOWN event yet.
-  [[nodiscard]] bool loss_unheard() const;
-  [[nodiscard]] bool ready() const { return (sideinfo_ & kSideReady) != 0; }
+  /// A driver that wants to hear of lost links has not dealt with the loss of its link yet.
+  [[nodiscard]] virtual bool loss_unheard() const = 0;
+  [[nodiscard]] virtual bool ready() const = 0;
+  /// Of a register of BAR0: whether it says where a window comes out, or how much of it is open.
+  [[nodiscard]] virtual bool steers_window(std::uint64_t offset) const = 0;
+  /// The guest has given the BAR of a window its place on this side's bus.
+  virtual void place_window(unsigned /*window*/, std::uint64_t /*address*/) {}
+  /// Everything of `status` that registers hold.
+  virtual void describe(SideStatus& status) const = 0;
+
   [[nodiscard]] const Inbound& inbound(unsigned window) const { return inbound_[window]; }
 
- private:
-  Effects write32(std::uint64_t offset, std::uint32_t value, std::uint32_t mask);
-  Vectors next_event();
-  std::atomic<std::uint64_t>* wide(std::uint64_t offset);
-
-  const bool secondary_;
-  std::uint32_t control_ = 0;
-  std::uint32_t sideinfo_ = 0;
-  std::uint32_t doorbell_mask_ = 0;
-  std::uint32_t doorbell_status_ = 0;
-  std::uint32_t event_mask_ = 0;
-  std::uint32_t event_status_ = 0;
-  std::uint32_t smu_ack_ = 0;
-  std::array<std::uint32_t, kScratchpads> scratchpads_{};  ///< this side's eight are used
+ protected:
   std::array<Inbound, kWindows> inbound_;
-  std::vector<std::uint32_t> waiting_events_;
 };
 
 }  // namespace smartio::ntb

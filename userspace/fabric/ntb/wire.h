@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 
 #include "fabric/ledger/ledger.h"
@@ -12,7 +13,7 @@ namespace smartio::ntb {
 
 enum class LinkState : std::uint8_t {
   up,
-  down,    ///< the cable is out: both drivers get an event
+  down,    ///< the cable is out, or the link has not trained: both drivers get an event
   silent,  ///< what is sent is lost without an event: registers still read as if all were well
 };
 
@@ -25,6 +26,8 @@ struct Wire {
   std::atomic<LinkState> state{LinkState::up};
   /// How long each load of a translation or a limit takes besides.
   std::atomic<std::chrono::nanoseconds> window_pause{};
+  /// Called when a side begins or ceases to want the link, without `registers` held. Set by Cable.
+  std::function<void()> wishes_changed;
   ledger::LinkLedger ledger;
 };
 

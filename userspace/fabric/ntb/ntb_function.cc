@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "fabric/ntb/amd_ntb.h"
+#include "fabric/ntb/ntb_function.h"
 
 #include <spdlog/spdlog.h>
 
@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace smartio::ntb {
 
@@ -32,12 +33,6 @@ Transaction onward(Transaction transaction) {
   return transaction;
 }
 
-/// Of a window: where it comes out, or how much of it is open.
-bool is_translation(std::uint64_t offset) {
-  const auto aligned = offset & ~7ULL;
-  return aligned == reg::BAR23LMT || aligned == reg::BAR45LMT || aligned == reg::BAR23XLAT || aligned == reg::BAR45XLAT;
-}
-
 std::optional<unsigned> window_of(unsigned bar) {
   if (bar == 2) return 0;
   if (bar == 4) return 1;
@@ -46,43 +41,40 @@ std::optional<unsigned> window_of(unsigned bar) {
 
 }  // namespace
 
-AmdNtb::AmdNtb(Wire& wire, Side side, const pci::FunctionDescription& description)
-    : wire_(wire), side_(side), description_(description), registers_(side == Side::secondary) {}
+NtbFunction::NtbFunction(Wire& wire, Side side, const pci::FunctionDescription& description,
+                         std::unique_ptr<RegisterFile> registers)
+    : wire_(wire), side_(side), description_(description), registers_(std::move(registers)) {}
 
 // ---- registers ----------------------------------------------------------------------------------------------------
 
-/// The side that holds a register, and its offset there. A translation is held by the side that it leads into: that
-/// side's driver sets it through its view of the peer, can shut it with the cable out, and loses it by reset.
-AmdNtb::Place AmdNtb::locate(std::uint64_t offset) {
-  const bool peer_view = offset >= reg::PEER_VIEW_FIRST && offset < reg::PEER_VIEW_END;
-  if (peer_view) offset -= reg::PEER_VIEW;
-  if (offset >= reg::SPAD && offset < reg::SPAD_END) {
-    const bool of_secondary = offset >= reg::SPAD + 4 * (kScratchpads / 2);
-    return {of_secondary == (side_ == Side::secondary) ? *this : *peer_, offset};
-  }
-  return {peer_view != is_translation(offset) ? *peer_ : *this, offset};
+/// The side that holds a register, and its offset there.
+NtbFunction::Place NtbFunction::locate(std::uint64_t offset) {
+  const auto [peer, at] = registers_->locate(offset);
+  return {peer ? *peer_ : *this, at};
 }
 
-std::uint32_t AmdNtb::read_word(std::uint64_t offset, bool& crossed) {
+std::uint32_t NtbFunction::read_word(std::uint64_t offset, bool& crossed, Vectors& own) {
   const auto [owner, at] = locate(offset);
   if (&owner != this) {
-    // All ones would say READY, which the secondary's driver takes for the link.
-    if (wire_.state.load() == LinkState::down) return at == reg::SIDEINFO ? 0 : ~0U;
+    if (wire_.state.load() == LinkState::down) return owner.registers_->read_over_no_link(at);
     crossed = true;
   }
-  return owner.registers_.read(at);
+  const auto value = owner.registers_->read(at);
+  if (&owner == this) own |= registers_->loaded(at);
+  return value;
 }
 
-void AmdNtb::read_registers(std::uint64_t offset, std::span<std::byte> data) {
+void NtbFunction::read_registers(std::uint64_t offset, std::span<std::byte> data) {
   bool crossed = false;
+  Vectors own = 0;
   combining_.flush();
-  if (const auto pause = wire_.window_pause.load(); pause > pause.zero() && is_translation(locate(offset).offset))
+  if (const auto pause = wire_.window_pause.load(); pause > pause.zero() && registers_->steers_window(offset))
     std::this_thread::sleep_for(pause);
   {
     const std::scoped_lock lock(wire_.registers);
     for (std::size_t done = 0; done < data.size();) {
       const std::uint64_t at = offset + done;
-      const std::uint32_t word = read_word(at & ~3ULL, crossed);
+      const std::uint32_t word = read_word(at & ~3ULL, crossed, own);
       const std::size_t lane = at & 3;
       const std::size_t count = std::min<std::size_t>(4 - lane, data.size() - done);
       const std::uint32_t shifted = word >> (8 * lane);
@@ -90,15 +82,17 @@ void AmdNtb::read_registers(std::uint64_t offset, std::span<std::byte> data) {
       done += count;
     }
   }
+  interrupt(own);
   if (crossed) wire_.ledger.non_posted(direction(), AccessKind::control, 1, data.size());
 }
 
-Outcome AmdNtb::write_registers(std::uint64_t offset, std::span<const std::byte> data) {
+Outcome NtbFunction::write_registers(std::uint64_t offset, std::span<const std::byte> data) {
   Signals signals;
   bool crossed = false;
   bool lost = false;
   bool drain_own = false;
   bool drain_peer = false;
+  bool wishes_changed = false;
   combining_.flush();
   {
     const std::scoped_lock lock(wire_.registers);
@@ -121,10 +115,13 @@ Outcome AmdNtb::write_registers(std::uint64_t offset, std::span<const std::byte>
         crossed = true;
       }
       std::uint64_t lanes = mask << (8 * lane);
-      // The primary's driver clears the peer's READY when it still believes in LINK_DOWN, and no driver sets it
-      // again: a short flap would end the link for good. So the peer's is read only.
-      if (&owner != this && first == reg::SIDEINFO) lanes &= ~0xffffffffULL;
-      const auto effects = owner.registers_.write(first, value << (8 * lane), lanes);
+      if (&owner != this) lanes &= owner.registers_->writable_by_peer(first);
+      const bool wanted = owner.wants_link();
+      const auto effects = owner.registers_->write(first, value << (8 * lane), lanes);
+      if (owner.wants_link() != wanted) {
+        owner.wished_at_ = std::chrono::steady_clock::now();
+        wishes_changed = true;
+      }
       (&owner == this ? signals.own : signals.peer) |= effects.own;
       (&owner == this ? drain_own : drain_peer) |= effects.window_narrowed;
       if (effects.heard_of_loss) owner.heard_at_ = std::chrono::steady_clock::now();
@@ -133,12 +130,13 @@ Outcome AmdNtb::write_registers(std::uint64_t offset, std::span<const std::byte>
           lost = true;
         } else {
           crossed = true;
-          AmdNtb& rung = *owner.peer_;
-          (&rung == this ? signals.own : signals.peer) |= rung.registers_.ring(effects.doorbells);
+          NtbFunction& rung = *owner.peer_;
+          (&rung == this ? signals.own : signals.peer) |= rung.registers_->ring(effects.doorbells);
         }
       }
     }
   }
+  if (wishes_changed) wire_.wishes_changed();
   if (drain_own) drain_writes();
   if (drain_peer) peer_->drain_writes();
   send(signals);
@@ -149,10 +147,10 @@ Outcome AmdNtb::write_registers(std::uint64_t offset, std::span<const std::byte>
 
 // ---- windows ------------------------------------------------------------------------------------------------------
 
-std::optional<pci::BusAddress> AmdNtb::translate(unsigned window, std::uint64_t offset, std::uint64_t size,
-                                                 Transaction transaction) const {
+std::optional<pci::BusAddress> NtbFunction::translate(unsigned window, std::uint64_t offset, std::uint64_t size,
+                                                      Transaction transaction) const {
   if (wire_.state.load() != LinkState::up || transaction.hops >= pci::kMaxHops) return std::nullopt;
-  const Inbound& inbound = peer_->registers_.inbound(window);
+  const Inbound& inbound = peer_->registers_->inbound(window);
   const std::uint64_t limit = inbound.limit.load();
   if (size > limit || offset > limit - size) return std::nullopt;
   const std::uint64_t base = inbound.translation.load();
@@ -160,8 +158,8 @@ std::optional<pci::BusAddress> AmdNtb::translate(unsigned window, std::uint64_t 
   return pci::BusAddress{base + offset};
 }
 
-Outcome AmdNtb::write_window(unsigned window, std::uint64_t offset, std::span<const std::byte> data,
-                             Transaction transaction) {
+Outcome NtbFunction::write_window(unsigned window, std::uint64_t offset, std::span<const std::byte> data,
+                                  Transaction transaction) {
   if (data.empty()) return kUnclaimed;
   Outcome outcome = kUnclaimed;
   {
@@ -185,7 +183,7 @@ Outcome AmdNtb::write_window(unsigned window, std::uint64_t offset, std::span<co
   return outcome;
 }
 
-void AmdNtb::store_window(unsigned window, std::span<const pci::Store> stores, Transaction transaction) {
+void NtbFunction::store_window(unsigned window, std::span<const pci::Store> stores, Transaction transaction) {
   constexpr std::size_t kBatch = 256;  // a WRITE_MULTI message of QEMU carries at most 200
   std::array<pci::BusStore, kBatch> onto_bus;
   std::array<Outcome, kBatch> outcomes;
@@ -222,7 +220,8 @@ void AmdNtb::store_window(unsigned window, std::span<const pci::Store> stores, T
   }
 }
 
-Outcome AmdNtb::read_window(unsigned window, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) {
+Outcome NtbFunction::read_window(unsigned window, std::uint64_t offset, std::span<std::byte> data,
+                                 Transaction transaction) {
   if (data.empty()) return kUnclaimed;
   const bool cpu = from_cpu(data.size(), transaction);
   if (cpu) combining_.flush();
@@ -242,7 +241,7 @@ Outcome AmdNtb::read_window(unsigned window, std::uint64_t offset, std::span<std
 
 // ---- pci::Function ------------------------------------------------------------------------------------------------
 
-Outcome AmdNtb::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) {
+Outcome NtbFunction::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) {
   if (const auto window = window_of(bar)) return read_window(*window, offset, data, transaction);
   if (bar != 0) {
     std::ranges::fill(data, std::byte{0xff});
@@ -252,14 +251,14 @@ Outcome AmdNtb::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte
   return kRegister;
 }
 
-Outcome AmdNtb::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
-                          Transaction transaction) {
+Outcome NtbFunction::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
+                               Transaction transaction) {
   if (bar == 0) return write_registers(offset, data);
   if (const auto window = window_of(bar)) return write_window(*window, offset, data, transaction);
   return kUnclaimed;
 }
 
-void AmdNtb::bar_write_many(unsigned bar, std::span<const pci::Store> stores, Transaction transaction) {
+void NtbFunction::bar_write_many(unsigned bar, std::span<const pci::Store> stores, Transaction transaction) {
   if (const auto window = window_of(bar)) return store_window(*window, stores, transaction);
   for (const auto& store : stores) {
     const auto bytes = std::as_bytes(std::span(&store.data, 1));
@@ -267,19 +266,25 @@ void AmdNtb::bar_write_many(unsigned bar, std::span<const pci::Store> stores, Tr
   }
 }
 
+void NtbFunction::bars_placed(std::span<const pci::BusAddress> addresses) {
+  const std::scoped_lock lock(wire_.registers);
+  for (unsigned window = 0; window < kWindows; window++)
+    registers_->place_window(window, addresses[2 + 2 * window].value);
+}
+
 // ---- link, reset --------------------------------------------------------------------------------------------------
 
-bool AmdNtb::link_is_up() const { return wire_.state.load() != LinkState::down && peer_->connected_; }
+bool NtbFunction::link_is_up() const { return wire_.state.load() != LinkState::down && peer_->connected_; }
 
 /// Reports a change of the link to this side's driver, if there is one. While the link is silent nothing is reported.
-Vectors AmdNtb::follow_link() {
+Vectors NtbFunction::follow_link() {
   if (wire_.state.load() == LinkState::silent || link_is_up() == link_seen_) return 0;
   link_seen_ = !link_seen_;
   if (!connected_) return 0;
-  return registers_.event(link_seen_ ? kLinkUpEvent : kLinkDownEvent);
+  return registers_->report_link(link_seen_);
 }
 
-void AmdNtb::connected() {
+void NtbFunction::connected() {
   Signals signals;
   {
     const std::scoped_lock lock(wire_.registers);
@@ -291,61 +296,71 @@ void AmdNtb::connected() {
   send(signals);
 }
 
-void AmdNtb::disconnected() {
+/// Before registers are reset, which may open windows.
+void NtbFunction::leave_link() {
+  {
+    const std::scoped_lock lock(wire_.registers);
+    const bool wanted = wants_link();
+    registers_->leave_link();
+    if (wants_link() == wanted) return;
+    wished_at_ = std::chrono::steady_clock::now();
+    link_seen_ = false;  // nobody is left on this side to be told
+  }
+  wire_.wishes_changed();
+}
+
+void NtbFunction::disconnected() {
   Signals signals;
+  leave_link();
   {
     const std::scoped_lock lock(wire_.registers);
     connected_ = false;
-    registers_.reset();
+    registers_->reset();
     signals.peer = peer_->follow_link();
   }
   drain_writes();
   send(signals);
 }
 
-void AmdNtb::reset(pci::ResetCause cause) {
+void NtbFunction::reset(pci::ResetCause cause) {
   Signals signals;
+  leave_link();
   {
     const std::scoped_lock lock(wire_.registers);
-    const bool had_driver = registers_.ready();
-    registers_.reset();
+    const bool had_driver = registers_->ready();
+    registers_->reset();
     // A driver that was at work is gone without a word (a hard reset of the host): to the peer that is the link
     // gone and back, after which its driver waits for READY.
     if (cause != pci::ResetCause::disconnect && had_driver && wire_.state.load() == LinkState::up && peer_->link_seen_)
-      signals.peer = peer_->registers_.event(kLinkDownEvent) | peer_->registers_.event(kLinkUpEvent);
+      signals.peer = peer_->registers_->report_link(false) | peer_->registers_->report_link(true);
   }
   drain_writes();
   send(signals);
 }
 
-void AmdNtb::drain_writes() {
+void NtbFunction::drain_writes() {
   if (!incoming_.synchronize(kDrainLimit))
     spdlog::warn("ntb: writes through a window that was shut have not ended after {} ms", kDrainLimit.count());
 }
 
-void AmdNtb::send(Signals signals) {
+void NtbFunction::send(Signals signals) {
   interrupt(signals.own);
   peer_->interrupt(signals.peer);
 }
 
-void AmdNtb::interrupt(Vectors vectors) {
+void NtbFunction::interrupt(Vectors vectors) {
   pci::Port* port = port_.load();
   if (!port) return;
   for (; vectors != 0; vectors &= vectors - 1) port->interrupt(static_cast<unsigned>(std::countr_zero(vectors)));
 }
 
-SideStatus AmdNtb::status() const {
+SideStatus NtbFunction::status() const {
   const std::scoped_lock lock(wire_.registers);
-  SideStatus status{.connected = connected_,
-                    .ready = registers_.ready(),
-                    .event = registers_.read(reg::INTSTAT),
-                    .waiting_events = registers_.waiting_events(),
-                    .doorbells = registers_.read(reg::DBSTAT),
-                    .event_mask = registers_.read(reg::INTMASK),
-                    .doorbell_mask = registers_.read(reg::DBMASK)};
+  SideStatus status{.connected = connected_};
+  registers_->describe(status);
   for (unsigned window = 0; window < kWindows; window++) {
-    status.translation[window] = registers_.inbound(window).translation.load();
-    status.limit[window] = registers_.inbound(window).limit.load();
+    status.translation[window] = registers_->inbound(window).translation.load();
+    status.limit[window] = registers_->inbound(window).limit.load();
   }
   return status;
 }

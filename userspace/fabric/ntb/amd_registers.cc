@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "fabric/ntb/register_file.h"
+#include "fabric/ntb/amd_registers.h"
 
 #include <algorithm>
 
 namespace smartio::ntb {
 
-void RegisterFile::reset() {
+using namespace amd;
+
+namespace {
+
+/// Of a window: where it comes out, or how much of it is open.
+bool is_translation(std::uint64_t offset) {
+  const auto aligned = offset & ~7ULL;
+  return aligned == reg::BAR23LMT || aligned == reg::BAR45LMT || aligned == reg::BAR23XLAT || aligned == reg::BAR45XLAT;
+}
+
+}  // namespace
+
+void AmdRegisters::reset() {
   control_ = 0;
   sideinfo_ = secondary_ ? kSideSecondary : 0;
   doorbell_mask_ = kAllDoorbells;
@@ -22,7 +34,7 @@ void RegisterFile::reset() {
   waiting_events_.clear();
 }
 
-std::atomic<std::uint64_t>* RegisterFile::wide(std::uint64_t offset) {
+std::atomic<std::uint64_t>* AmdRegisters::wide(std::uint64_t offset) {
   switch (offset) {
     case reg::BAR23LMT:
       return &inbound_[0].limit;
@@ -37,9 +49,19 @@ std::atomic<std::uint64_t>* RegisterFile::wide(std::uint64_t offset) {
   }
 }
 
-std::uint32_t RegisterFile::read(std::uint64_t offset) const {
+RegisterFile::Place AmdRegisters::locate(std::uint64_t offset) const {
+  const bool peer_view = offset >= reg::PEER_VIEW_FIRST && offset < reg::PEER_VIEW_END;
+  if (peer_view) offset -= reg::PEER_VIEW;
+  if (offset >= reg::SPAD && offset < reg::SPAD_END) {
+    const bool of_secondary = offset >= reg::SPAD + 4 * (kScratchpads / 2);
+    return {of_secondary != secondary_, offset};
+  }
+  return {peer_view != is_translation(offset), offset};
+}
+
+std::uint32_t AmdRegisters::read(std::uint64_t offset) const {
   if (offset >= reg::SPAD && offset < reg::SPAD_END) return scratchpads_[(offset - reg::SPAD) / 4];
-  if (const auto* value = const_cast<RegisterFile*>(this)->wide(offset & ~7ULL))
+  if (const auto* value = const_cast<AmdRegisters*>(this)->wide(offset & ~7ULL))
     return static_cast<std::uint32_t>(value->load() >> (offset % 8 * 8));
   switch (offset) {
     case reg::CNTL:
@@ -61,7 +83,7 @@ std::uint32_t RegisterFile::read(std::uint64_t offset) const {
   }
 }
 
-RegisterFile::Effects RegisterFile::write(std::uint64_t offset, std::uint64_t value, std::uint64_t mask) {
+RegisterFile::Effects AmdRegisters::write(std::uint64_t offset, std::uint64_t value, std::uint64_t mask) {
   if (auto* wide_register = wide(offset)) {
     const bool was_open = inbound_[offset == reg::BAR23LMT || offset == reg::BAR23XLAT ? 0 : 1].limit != 0;
     const std::uint64_t before = wide_register->load();
@@ -82,7 +104,7 @@ RegisterFile::Effects RegisterFile::write(std::uint64_t offset, std::uint64_t va
   return effects;
 }
 
-RegisterFile::Effects RegisterFile::write32(std::uint64_t offset, std::uint32_t value, std::uint32_t mask) {
+RegisterFile::Effects AmdRegisters::write32(std::uint64_t offset, std::uint32_t value, std::uint32_t mask) {
   const auto merge = [&](std::uint32_t& target) { target = (target & ~mask) | (value & mask); };
   value &= mask;
   if (offset >= reg::SPAD && offset < reg::SPAD_END) {
@@ -131,28 +153,48 @@ RegisterFile::Effects RegisterFile::write32(std::uint64_t offset, std::uint32_t 
   }
 }
 
-Vectors RegisterFile::ring(std::uint32_t bits) {
+Vectors AmdRegisters::ring(std::uint32_t bits) {
   doorbell_status_ |= bits;
   return bits & ~doorbell_mask_;
 }
 
-Vectors RegisterFile::event(std::uint32_t bit) {
-  waiting_events_.push_back(bit);
+Vectors AmdRegisters::report_link(bool up) {
+  waiting_events_.push_back(up ? kLinkUpEvent : kLinkDownEvent);
   // Ups and downs alternate, so a pair can go without changing what the last one says, nor that there was a change.
   if (waiting_events_.size() > 2) waiting_events_.erase(waiting_events_.begin(), waiting_events_.begin() + 2);
   return next_event();
 }
 
-bool RegisterFile::loss_unheard() const {
+bool AmdRegisters::loss_unheard() const {
   if (!ready() || (event_mask_ & kLinkDownEvent) != 0) return false;
   return (event_status_ & kLinkDownEvent) != 0 || std::ranges::contains(waiting_events_, kLinkDownEvent);
 }
 
-Vectors RegisterFile::next_event() {
+Vectors AmdRegisters::next_event() {
   if (waiting_events_.empty() || event_status_ != 0 || (event_mask_ & waiting_events_.front()) != 0) return 0;
   event_status_ = waiting_events_.front();
   waiting_events_.erase(waiting_events_.begin());
   return 1U << kEventVector;
+}
+
+// All ones would say READY, which the secondary's driver takes for the link.
+std::uint32_t AmdRegisters::read_over_no_link(std::uint64_t offset) const { return offset == reg::SIDEINFO ? 0 : ~0U; }
+
+// The primary's driver clears the peer's READY when it still believes in LINK_DOWN, and no driver sets it again: a
+// short flap would end the link for good. So the peer's is read only.
+std::uint64_t AmdRegisters::writable_by_peer(std::uint64_t offset) const {
+  return offset == reg::SIDEINFO ? ~0xffffffffULL : ~0ULL;
+}
+
+bool AmdRegisters::steers_window(std::uint64_t offset) const { return is_translation(locate(offset).offset); }
+
+void AmdRegisters::describe(SideStatus& status) const {
+  status.ready = ready();
+  status.event = event_status_;
+  status.waiting_events = waiting_events_.size();
+  status.doorbells = doorbell_status_;
+  status.event_mask = event_mask_;
+  status.doorbell_mask = doorbell_mask_;
 }
 
 }  // namespace smartio::ntb

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace smartio::ntb {
+namespace smartio::ntb::amd {
 
 inline constexpr std::uint16_t kVendor = 0x1022;
 inline constexpr std::uint16_t kDevice = 0x148b;
@@ -19,7 +19,6 @@ inline constexpr unsigned kMaxVectors = (kMsixPba - kMsixTable) / 16;
 inline constexpr unsigned kDoorbells = 16;    ///< vectors 0 to 15
 inline constexpr unsigned kEventVector = 16;  ///< the driver looks at INTSTAT for any vector above 15
 inline constexpr unsigned kScratchpads = 16;  ///< 0 to 7 are the primary's, 8 to 15 the secondary's
-inline constexpr unsigned kWindows = 2;       ///< BAR2 and BAR4
 
 namespace reg {
 
@@ -53,4 +52,4 @@ inline constexpr std::uint32_t kLinkDownEvent = 1U << 6;  ///< INTSTAT
 inline constexpr std::uint32_t kAllEvents = 0x7f;
 inline constexpr std::uint32_t kAllDoorbells = (1U << kDoorbells) - 1;
 
-}  // namespace smartio::ntb
+}  // namespace smartio::ntb::amd

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -17,29 +19,17 @@ namespace smartio::ntb {
 
 enum class Side : std::uint8_t { primary, secondary };
 
-/// A side's state at one moment, for status output and tests.
-struct SideStatus {
-  bool connected = false;           ///< a guest is attached
-  bool ready = false;               ///< its driver has set READY
-  std::uint32_t event = 0;          ///< INTSTAT: reported to the driver, and not yet cleared by it
-  std::size_t waiting_events = 0;   ///< to be reported after that
-  std::uint32_t doorbells = 0;      ///< DBSTAT
-  std::uint32_t event_mask = 0;     ///< INTMASK
-  std::uint32_t doorbell_mask = 0;  ///< DBMASK
-  std::array<std::uint64_t, kWindows> translation{};
-  std::array<std::uint64_t, kWindows> limit{};
-};
-
-/// One side of an AMD NTB (1022:148b) as the stock ntb_hw_amd expects it: a PCI function of one host. BAR0 holds
-/// registers; an access to BAR2 or BAR4 comes out on the peer's host as an access by the peer's function, at the
-/// translation that the peer's driver has set. Made and joined by Cable.
+/// One side of an NTB: a PCI function of one host. BAR0 holds registers, which are the family's RegisterFile; an access
+/// to BAR2 or BAR4 comes out on the peer's host as an access by the peer's function, at the translation that the peer's
+/// driver has set. Made and joined by Cable.
 ///
 /// Threads: any, as pci::Function says. A register write that shuts or moves a window, a reset and a cable pull
 /// return when the writes that still went through have landed (they are given kDrainLimit, and a log line if they
 /// take longer): so none of these may be called with a lock held that the peer's Port::write takes.
-class AmdNtb final : public pci::Function {
+class NtbFunction final : public pci::Function {
  public:
-  AmdNtb(Wire& wire, Side side, const pci::FunctionDescription& description);
+  NtbFunction(Wire& wire, Side side, const pci::FunctionDescription& description,
+              std::unique_ptr<RegisterFile> registers);
 
   [[nodiscard]] const pci::FunctionDescription& description() const override { return description_; }
   void bind(pci::Port& port) override { port_ = &port; }
@@ -48,6 +38,7 @@ class AmdNtb final : public pci::Function {
   pci::Outcome bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
                          pci::Transaction transaction) override;
   void bar_write_many(unsigned bar, std::span<const pci::Store> stores, pci::Transaction transaction) override;
+  void bars_placed(std::span<const pci::BusAddress> addresses) override;
   void connected() override;
   void disconnected() override;
   void reset(pci::ResetCause cause) override;
@@ -63,18 +54,20 @@ class AmdNtb final : public pci::Function {
     Vectors peer = 0;
   };
   struct Place {
-    AmdNtb& owner;
+    NtbFunction& owner;
     std::uint64_t offset;
   };
 
   // With wire_.registers held:
   Place locate(std::uint64_t offset);
-  [[nodiscard]] std::uint32_t read_word(std::uint64_t offset, bool& crossed);
+  [[nodiscard]] std::uint32_t read_word(std::uint64_t offset, bool& crossed, Vectors& own);
   Vectors follow_link();
   [[nodiscard]] bool link_is_up() const;
-  [[nodiscard]] bool loss_unheard() const { return registers_.loss_unheard(); }
+  [[nodiscard]] bool loss_unheard() const { return registers_->loss_unheard(); }
+  [[nodiscard]] bool wants_link() const { return registers_->wants_link(); }
 
   // Without:
+  void leave_link();
   void read_registers(std::uint64_t offset, std::span<std::byte> data);
   pci::Outcome write_registers(std::uint64_t offset, std::span<const std::byte> data);
   pci::Outcome read_window(unsigned window, std::uint64_t offset, std::span<std::byte> data,
@@ -95,13 +88,14 @@ class AmdNtb final : public pci::Function {
   Wire& wire_;
   const Side side_;
   const pci::FunctionDescription description_;
-  AmdNtb* peer_ = nullptr;  ///< set by Cable before anything else happens
+  NtbFunction* peer_ = nullptr;  ///< set by Cable before anything else happens
   std::atomic<pci::Port*> port_{nullptr};
 
-  RegisterFile registers_;
+  const std::unique_ptr<RegisterFile> registers_;
   bool connected_ = false;
-  bool link_seen_ = false;                          ///< what this side's driver last heard
-  std::chrono::steady_clock::time_point heard_at_;  ///< when it had last dealt with the loss of its link
+  bool link_seen_ = false;                           ///< what this side's driver last heard
+  std::chrono::steady_clock::time_point heard_at_;   ///< when it had last dealt with the loss of its link
+  std::chrono::steady_clock::time_point wished_at_;  ///< when it last began to want the link, or ceased to
 
   WriteGate incoming_;  ///< writes that come out on this side
   CombiningBuffer combining_;
