@@ -4,29 +4,51 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 pair=(lender borrower)
-link=$(fabric link list | jq -r '.links[0].name')
+read -r link family < <(fabric link list | jq -r '.links[0] | "\(.name) \(.family)"')
+# The stock driver, and which of its interrupts reports the link: the one behind those of the doorbells.
+case $family in
+amd) ntb_driver=ntb_hw_amd link_vector=16 ;;
+*) ntb_driver=ntb_hw_intel link_vector=32 ;;
+esac
 
 ntb_device() { on "$1" bash -c 'ls /sys/bus/ntb/devices | head -1'; }
 
 # Every NTB client away from both hosts, the hardware driver loaded on both. A client that goes disables the link, and
-# then ntb_hw_amd hears no event until another one enables it: so it is loaded anew behind a client.
+# then ntb_hw_amd hears no event until another one enables it: so it is loaded anew behind a client. With ntb_hw_intel the
+# link itself goes, under the feet of the other host's client.
 ntb_clean() {
 	local host
+	[ "$family" = amd ] || link_drops "$link"
 	# All clients first: an ntb_perf whose link comes up while the other side has none waits for it for half an hour.
 	for host in "${pair[@]}"; do
-		sh_on "$host" 'for m in ntb_netdev ntb_transport ntb_pingpong ntb_perf; do
+		sh_on "$host" 'for m in ntb_netdev ntb_transport ntb_pingpong ntb_perf $([ ! -e /run/ntb_tool_holds ] || echo ntb_tool); do
 				if [ -d /sys/module/$m ]; then touch /run/ntb_had_client; modprobe -r $m; fi
-			done'
+			done
+			rm -f /run/ntb_tool_holds'
 	done
 	for host in "${pair[@]}"; do
-		sh_on "$host" 'if [ -e /run/ntb_had_client ]; then rm /run/ntb_had_client; modprobe -r ntb_hw_amd; fi
-			modprobe ntb_hw_amd'
+		sh_on "$host" 'if [ -e /run/ntb_had_client ]; then rm /run/ntb_had_client; modprobe -r $1; fi
+			modprobe $1' "$ntb_driver"
+	done
+}
+# The hardware drivers alone: AMD's link is up then, Intel's trains when clients on both hosts have enabled it.
+until_ready() {
+	if [ "$family" = amd ]; then until_links Up; else until_links Down; fi
+}
+# raise_link HOST…: where it takes a client for the link to come up, ntb_tool is it, on each NTB.
+raise_link() {
+	local host
+	[ "$family" != amd ] || return 0
+	for host in "$@"; do
+		sh_on "$host" 'touch /run/ntb_tool_holds
+			modprobe ntb_tool
+			for link in /sys/kernel/debug/ntb_tool/*/link; do echo Y > $link; done'
 	done
 }
 
 # What the hardware driver says of its link: Up or Down.
 link_state() {
-	sh_on "$1" 'awk -F"\t" "/Link Status -/ { print \$NF }" /sys/kernel/debug/ntb_hw_amd/*/info'
+	sh_on "$1" 'awk -F"\t" "/Link Status -/ { print \$NF }" /sys/kernel/debug/$1/*/info' "$ntb_driver"
 }
 both_links() { [ "$(link_state lender)" = "$1" ] && [ "$(link_state borrower)" = "$1" ]; }
 until_links() { until_true "${2:-20}" "both drivers to see the link $1" both_links "$1"; }
