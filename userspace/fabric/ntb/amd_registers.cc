@@ -186,7 +186,11 @@ std::uint64_t AmdRegisters::writable_by_peer(std::uint64_t offset) const {
   return offset == reg::SIDEINFO ? ~0xffffffffULL : ~0ULL;
 }
 
-bool AmdRegisters::steers_window(std::uint64_t offset) const { return is_translation(locate(offset).offset); }
+std::optional<unsigned> AmdRegisters::steers_window(std::uint64_t offset) const {
+  const auto aligned = locate(offset).offset & ~7ULL;
+  if (!is_translation(aligned)) return std::nullopt;
+  return aligned == reg::BAR23LMT || aligned == reg::BAR23XLAT ? 0 : 1;
+}
 
 void AmdRegisters::describe(SideStatus& status) const {
   status.ready = ready();

@@ -31,7 +31,7 @@ class AmdRegisters final : public RegisterFile {
   Vectors report_link(bool up) override;
   [[nodiscard]] bool loss_unheard() const override;
   [[nodiscard]] bool ready() const override { return (sideinfo_ & amd::kSideReady) != 0; }
-  [[nodiscard]] bool steers_window(std::uint64_t offset) const override;
+  [[nodiscard]] std::optional<unsigned> steers_window(std::uint64_t offset) const override;
   void describe(SideStatus& status) const override;
 
  private:

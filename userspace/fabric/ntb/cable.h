@@ -59,6 +59,8 @@ class Cable {
   /// Each load of a translation or a limit takes so long from now on, on both sides: what a driver does to its windows,
   /// one after the other, has time to go wrong.
   void slow_windows(std::chrono::nanoseconds pause) { wire_.window_pause = pause; }
+  /// Stores to the translation and the limit of this window are lost from now on, on both sides; none: no longer.
+  void stick_window(std::optional<unsigned> window) { wire_.stuck_window = window.value_or(kWindows); }
 
   [[nodiscard]] LinkState state() const { return wire_.state.load(); }
   [[nodiscard]] bool is_up() const { return state() == LinkState::up; }

@@ -240,7 +240,10 @@ bool IntelRegisters::wants_link() const { return (ppd0_ & kTrain) != 0 && (link_
 
 bool IntelRegisters::loss_unheard() const { return wants_link() && !link_ && (asserted() & kLinkBit) != 0; }
 
-bool IntelRegisters::steers_window(std::uint64_t offset) const { return is_translation(offset & ~7ULL); }
+std::optional<unsigned> IntelRegisters::steers_window(std::uint64_t offset) const {
+  if (!is_translation(offset)) return std::nullopt;
+  return window_at(offset);
+}
 
 void IntelRegisters::describe(SideStatus& status) const {
   status.ready = ready();

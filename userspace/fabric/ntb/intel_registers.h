@@ -37,7 +37,7 @@ class IntelRegisters final : public RegisterFile {
   void leave_link() override { ppd0_ = 0; }
   [[nodiscard]] bool loss_unheard() const override;
   [[nodiscard]] bool ready() const override { return wants_link(); }
-  [[nodiscard]] bool steers_window(std::uint64_t offset) const override;
+  [[nodiscard]] std::optional<unsigned> steers_window(std::uint64_t offset) const override;
   void place_window(unsigned window, std::uint64_t address) override;
   void describe(SideStatus& status) const override;
 

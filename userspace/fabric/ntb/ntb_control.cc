@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <memory>
+#include <optional>
 #include <ranges>
 
 #include "fabric/control/values.h"
@@ -105,6 +106,15 @@ void add_commands(control::Commands& commands, std::vector<ControlledLink> contr
                  return find(*links, words[1]).transform([&](const auto* link) {
                    link->cable->slow_windows(*pause);
                    return json{{"pause_ns", pause->count()}};
+                 });
+               });
+  commands.add("link NAME stuck 0|1|none", "stores to the registers of this window are lost, on both sides",
+               [links](Words words) -> Result<json> {
+                 return find(*links, words[1]).transform([&](const auto* link) {
+                   std::optional<unsigned> window;
+                   if (words[3] != "none") window = words[3] == "1" ? 1 : 0;
+                   link->cable->stick_window(window);
+                   return json{{"stuck", words[3]}};
                  });
                });
   commands.add("ledger [LINK]", "what crossed the links: by direction, posted or not, and kind",

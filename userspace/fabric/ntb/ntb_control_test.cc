@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "base/eventually.h"
 #include "fabric/ntb/ntb_test_support.h"
@@ -14,6 +15,7 @@ namespace smartio::ntb {
 namespace {
 
 using namespace amd;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class LinkCommands : public ::testing::Test {
@@ -114,6 +116,27 @@ TEST_F(LinkCommands, SlowWindows) {
   EXPECT_EQ(commands.run("link ab.0 slow 0")["pause_ns"], 0);
   EXPECT_THAT(error("link ab.0 slow down"), HasSubstr("'down' is not a time such as"));
   EXPECT_EQ(error("link ba slow 1"), "no such link; there are: ab.0, ab.1");
+}
+
+TEST_F(LinkCommands, StuckWindow) {
+  test::Driver driver(one.function(Side::primary));
+  const auto limits = [&] {
+    const auto limit = one.function(Side::primary).status().limit;
+    return std::vector(limit.begin(), limit.end());
+  };
+  driver.open(0, 0x1000, 0x2000);
+  driver.open(1, 0x3000, 0x4000);
+  EXPECT_EQ(commands.run("link ab.0 stuck 1")["stuck"], "1");
+  driver.open(0, 0, 0);
+  driver.open(1, 0, 0);
+  EXPECT_THAT(limits(), ElementsAre(0, 0x4000)) << "the second keeps what it held";
+  EXPECT_EQ(commands.run("link ab.0 stuck 0")["stuck"], "0");
+  driver.open(0, 0x1000, 0x2000);
+  driver.open(1, 0, 0);
+  EXPECT_THAT(limits(), ElementsAre(0, 0));
+  EXPECT_EQ(commands.run("link ab.0 stuck none")["stuck"], "none");
+  driver.open(0, 0x1000, 0x2000);
+  EXPECT_THAT(limits(), ElementsAre(0x2000, 0));
 }
 
 TEST_F(LinkCommands, NamesWhatThereIs) {

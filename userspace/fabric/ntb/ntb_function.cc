@@ -106,6 +106,7 @@ Outcome NtbFunction::write_registers(std::uint64_t offset, std::span<const std::
       std::memcpy(&value, data.data() + done, count);
       const std::uint64_t mask = count == 8 ? ~0ULL : ((1ULL << (8 * count)) - 1);
       done += count;
+      if (const auto window = registers_->steers_window(at); window && *window == wire_.stuck_window.load()) continue;
       const auto [owner, first] = locate(at & ~7ULL);
       if (&owner != this) {
         if (!reachable) {

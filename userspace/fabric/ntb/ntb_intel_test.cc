@@ -552,5 +552,16 @@ TEST_F(Intel, LoadsOfWindowRegistersCanBeSlow) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 2 * kPause);
 }
 
+TEST_F(Intel, WindowRegistersCanBeStuck) {
+  ASSERT_TRUE(a.set_trans(0, 0x1000, 0x1000));
+  cable.stick_window(0);
+  EXPECT_FALSE(a.set_trans(0, 0x1000, 0));
+  EXPECT_TRUE(a.set_trans(1, 0x1000, 0));
+  EXPECT_THAT(fa.status().limit, ElementsAre(0x1000, 0));
+  cable.stick_window({});
+  EXPECT_TRUE(a.set_trans(0, 0x1000, 0));
+  EXPECT_THAT(fa.status().limit, ElementsAre(0, 0));
+}
+
 }  // namespace
 }  // namespace smartio::ntb

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace smartio::ntb {
 
@@ -87,8 +88,8 @@ class RegisterFile {
   /// A driver that wants to hear of lost links has not dealt with the loss of its link yet.
   [[nodiscard]] virtual bool loss_unheard() const = 0;
   [[nodiscard]] virtual bool ready() const = 0;
-  /// Of a register of BAR0: whether it says where a window comes out, or how much of it is open.
-  [[nodiscard]] virtual bool steers_window(std::uint64_t offset) const = 0;
+  /// The window of which a register of BAR0 says where it comes out, or how much of it is open.
+  [[nodiscard]] virtual std::optional<unsigned> steers_window(std::uint64_t offset) const = 0;
   /// The guest has given the BAR of a window its place on this side's bus.
   virtual void place_window(unsigned /*window*/, std::uint64_t /*address*/) {}
   /// Everything of `status` that registers hold.

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "fabric/ledger/ledger.h"
+#include "fabric/ntb/register_file.h"
 
 namespace smartio::ntb {
 
@@ -26,6 +27,8 @@ struct Wire {
   std::atomic<LinkState> state{LinkState::up};
   /// How long each load of a translation or a limit takes besides.
   std::atomic<std::chrono::nanoseconds> window_pause{};
+  /// The window whose translation and limit keep what they hold, on both sides; kWindows: none.
+  std::atomic<unsigned> stuck_window{kWindows};
   /// Called when a side begins or ceases to want the link, without `registers` held. Set by Cable.
   std::function<void()> wishes_changed;
   ledger::LinkLedger ledger;
