@@ -18,6 +18,7 @@ static const char * const link_reasons[WIRE_REASONS] = {
 	[WIRE_REASON_FENCED] = "fenced",
 	[WIRE_REASON_SAME_HOST] = "both sides have the same host UUID",
 	[WIRE_REASON_BAD_HELLO] = "malformed hello",
+	[WIRE_REASON_WINDOW] = "a memory window has no place, is too small, or can't lead where it has to",
 };
 
 const char *link_reason_text(enum wire_reason reason)
@@ -95,7 +96,10 @@ void link_spads_clear(struct ntb_link *link)
 	memset(link->spads, 0, sizeof(link->spads));
 }
 
-/* Say who and where this side is. Returns 0, -ERANGE or -ENOMEM. */
+/*
+ * Say who and where this side is. Returns 0; -ERANGE: no window of this host
+ * reaches so far; -ENOMEM.
+ */
 int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 {
 	u64 offset = (u64)spads->boot << WIRE_PAGE_SHIFT;
@@ -145,6 +149,6 @@ enum wire_reason link_hello_look(struct ntb_link *link,
 				  link->base.generation);
 	if (!reason && !wire_apertures_ok(hello->apertures, link->windows,
 					  sizes))
-		reason = WIRE_REASON_BAD_HELLO;
+		reason = WIRE_REASON_WINDOW;
 	return reason;
 }

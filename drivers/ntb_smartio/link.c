@@ -165,6 +165,11 @@ static bool link_refuses(struct ntb_link *link,
 			link_refuse(link, WIRE_REASON_FENCED);
 		return true;
 	}
+	if (!link->window_size[0]) {
+		if (link->refusal != WIRE_REASON_WINDOW)
+			link_refuse(link, WIRE_REASON_WINDOW);
+		return true;
+	}
 	if (peer->version && peer->version != WIRE_VERSION) {
 		if (link->refusal != WIRE_REASON_VERSION) {
 			if (__ratelimit(&link->base.log_limit))
@@ -177,7 +182,8 @@ static bool link_refuses(struct ntb_link *link,
 		return true;
 	}
 	if ((link->refusal == WIRE_REASON_SAME_HOST ||
-	     link->refusal == WIRE_REASON_BAD_HELLO) &&
+	     link->refusal == WIRE_REASON_BAD_HELLO ||
+	     link->refusal == WIRE_REASON_WINDOW) &&
 	    ktime_ms_delta(ktime_get(), link->refused_at) < LINK_REFUSE_MS)
 		return true;
 	link->refusal = WIRE_REASON_NONE;
@@ -297,8 +303,12 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 		 */
 		if (peer->version && peer->echo == link->base.generation) {
 			mutex_lock(&link->window_lock);
-			link_windows_open(link);
+			ret = link_windows_open(link);
 			mutex_unlock(&link->window_lock);
+			if (ret == -EINVAL) {
+				link_refuse(link, WIRE_REASON_WINDOW);
+				return LINK_POLL_MS;
+			}
 		}
 	}
 	link_spads_write(link);
@@ -311,7 +321,7 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 	if (ret == -ENOMEM)
 		return LINK_POLL_MS;
 	if (ret) {
-		link_refuse(link, WIRE_REASON_BAD_HELLO);
+		link_refuse(link, WIRE_REASON_WINDOW);
 		return LINK_POLL_MS;
 	}
 	reason = link_hello_look(link, &hello);

@@ -5,6 +5,7 @@
  *
  *   memory.c     memory that lies inside what is open to the other side
  *   ring.c       messages
+ *   inbound.c    registers of the windows that lead into this host
  *   window.c     what of this host is open to the other, and what leads there
  *   held.c       what the other side may still write to
  *   irq.c        interrupts that come over the link
@@ -23,6 +24,7 @@
 
 #include <linux/genalloc.h>
 #include <linux/idr.h>
+#include <linux/msi.h>
 #include <linux/ntb.h>
 #include <linux/pci.h>
 #include <linux/smartio_transport.h>
@@ -37,11 +39,18 @@
 #define LINK_JOBS_MAX		128
 /* A message of the core. */
 #define LINK_PAYLOAD_MAX	SMARTIO_MESSAGE_MAX
-/* Where MSI messages go: Intel SDM vol. 3, 11.11; AMD APM vol. 2, 16. */
-#define LINK_MSI_BASE		0xfee00000ULL
+/* Where MSI messages go. */
 #define LINK_MSI_SIZE		0x100000ULL
+#define LINK_MSI_BASE		(X86_MSI_BASE_ADDRESS_LOW * LINK_MSI_SIZE)
 
 static_assert(WIRE_NAME_LEN == SMARTIO_NAME_LEN);
+
+/* A window that leads into this host. */
+struct link_inbound {
+	u64 size;
+	u64 align;		/* of where it leads; powers of two */
+	u64 size_align;
+};
 
 /* An aperture in this host's byte order; see struct wire_aperture. */
 struct link_aperture {
@@ -118,11 +127,14 @@ struct link_kept {
  * @cut: the cable was out since the link came up
  * @silent_ms: time that this host ran without seeing a new one
  * @last_tick: when
- * @window_lock: protects the windows' registers, @own, @open
- * @windows: how many, the same in both directions
- * @window_phys: of outgoing ones, for this host's CPUs
- * @window_size: in bytes, of those in either direction
+ * @window_lock: protects the windows' registers, @inbound, @own, @open, @off_bus
+ * @windows: how many lead out
+ * @window_phys: of those, for this host's CPUs
+ * @window_size: of those, in bytes; 0: it has no place on the bus
+ * @inbounds: how many lead in
+ * @inbound: what those can do
  * @own: what this host opens
+ * @off_bus: the NTB may not reach this host, as a window could not be shut
  * @announce_lock: one announcement of @own at a time: the last one is current
  * @open: whether it is open now
  * @peer_own: what the other side has opened
@@ -182,11 +194,14 @@ struct ntb_link {
 	unsigned int silent_ms;
 	ktime_t last_tick;
 
-	struct mutex window_lock;	/* windows' registers, own, open */
+	struct mutex window_lock;	/* windows' registers, inbound, own, open */
 	unsigned int windows;
 	phys_addr_t window_phys[LINK_WINDOWS_MAX];
 	u64 window_size[LINK_WINDOWS_MAX];
+	unsigned int inbounds;
+	struct link_inbound inbound[LINK_WINDOWS_MAX];
 	struct link_aperture own[WIRE_APERTURES];
+	bool off_bus;
 	struct mutex announce_lock;	/* announcements of own */
 	bool open;
 	struct link_aperture peer_own[WIRE_APERTURES];
@@ -296,6 +311,15 @@ int link_hello_post(struct ntb_link *link, const struct link_spads *spads);
 enum wire_reason link_hello_look(struct ntb_link *link,
 				 struct wire_hello *hello);
 const char *link_reason_text(enum wire_reason reason);
+
+/* inbound.c */
+void link_inbound_init(struct ntb_link *link);
+void link_inbound_learn(struct ntb_link *link);
+bool link_inbound_stretch(struct ntb_link *link, unsigned int mw, u64 *base,
+			  u64 *size);
+int link_inbound_open(struct ntb_link *link, unsigned int mw, u64 base,
+		      u64 size);
+int link_inbound_shut(struct ntb_link *link, unsigned int mw, u64 base);
 
 /* window.c */
 int link_windows_init(struct ntb_link *link);

@@ -26,31 +26,26 @@ static void link_refill_work(struct work_struct *work);
 static void link_kept_age(struct work_struct *work);
 static void link_kept_exit(struct ntb_link *link);
 
+/*
+ * The window leads to all of it and no further. Contiguous memory of a power of
+ * two is aligned to its size: that is what a window can lead to which takes
+ * only multiples of its own size, if it is no larger.
+ */
 static int link_pool_init(struct ntb_link *link)
 {
-	size_t size = (size_t)clamp(pool_mib, 1U, 4U) << 20;
-	resource_size_t align = PAGE_SIZE;
+	u64 size = min((u64)clamp(pool_mib, 1U, 4U) << 20,
+		       link->inbound[0].size);
 	int ret;
 
 	link->pool_pages = dma_alloc_pages(link->base.dma, size, &link->pool_dma,
 					   DMA_BIDIRECTIONAL,
 					   GFP_KERNEL | __GFP_NOWARN);
 	if (!link->pool_pages) {
-		dev_err(link->base.dma, "%s: no %zu bytes of contiguous memory\n",
+		dev_err(link->base.dma, "%s: no %llu bytes of contiguous memory\n",
 			link->base.name, size);
 		return -ENOMEM;
 	}
 	link->pool_size = size;
-	/* With the cable out some drivers can't tell: then opening fails. */
-	if (!ntb_mw_get_align(link->ntb, NTB_DEF_PEER_IDX, 0, &align, NULL,
-			      NULL) &&
-	    align && !IS_ALIGNED(link->pool_dma, align)) {
-		dev_err(link->base.dma,
-			"%s: this NTB's window can only lead to multiples of %pa: without an IOMMU it needs flat_window=1\n",
-			link->base.name, &align);
-		ret = -EOPNOTSUPP;
-		goto free;
-	}
 	ret = -ENOMEM;
 	link->pool = gen_pool_create(PAGE_SHIFT, NUMA_NO_NODE);
 	if (!link->pool)
@@ -83,7 +78,9 @@ int link_memory_init(struct ntb_link *link)
 	INIT_DELAYED_WORK(&kept->age, link_kept_age);
 	INIT_WORK(&kept->refill, link_refill_work);
 	init_waitqueue_head(&kept->refilled);
-	return link->base.scattered ? 0 : link_pool_init(link);
+	if (link->base.scattered || !link->inbound[0].size)
+		return 0;
+	return link_pool_init(link);
 }
 
 /* The mirror of link_memory_init(). */

@@ -37,11 +37,15 @@ static bool link_translated(struct device *dev)
 	return domain && (domain->type & __IOMMU_DOMAIN_PAGING);
 }
 
+/* A pool may lie anywhere: the window leads there. */
 static int link_limit_addresses(struct ntb_link *link)
 {
-	unsigned int bits = min(32, ilog2(link->window_size[0]));
+	u64 size = link->inbound[0].size;
+	unsigned int bits = 64;
 	int ret;
 
+	if (link->base.scattered && size)
+		bits = ilog2(size);
 	link->old_mask = dma_get_mask(link->base.dma);
 	link->old_segment = dma_get_max_seg_size(link->base.dma);
 	link->old_align = dma_get_min_align_mask(link->base.dma);
@@ -93,7 +97,14 @@ int link_windows_init(struct ntb_link *link)
 		if (ret)
 			return ret;
 		link->window_size[i] = size;
+		if (!size)
+			dev_printk(i ? KERN_INFO : KERN_ERR, link->base.dma,
+				   "%s: window %d has no place on the bus: this host found no room for its BAR\n",
+				   link->base.name, i);
 	}
+	mutex_lock(&link->window_lock);
+	link_inbound_init(link);
+	mutex_unlock(&link->window_lock);
 	link->iommu = link_translated(link->base.dma);
 	link->base.scattered = link->iommu || flat_window;
 	ret = link_limit_addresses(link);
@@ -114,7 +125,7 @@ int link_windows_init(struct ntb_link *link)
 	mutex_unlock(&link->window_lock);
 	if (!link->base.scattered)
 		return 0;
-	link->own[0].size = link->window_size[0];
+	link->own[0].size = link->inbound[0].size;
 	if (!link->iommu)
 		dev_info(link->base.dma,
 			 "%s: flat_window: all memory of this host is open to the other side\n",
@@ -136,30 +147,8 @@ void link_windows_exit(struct ntb_link *link)
 static int link_aperture_open(struct ntb_link *link,
 			      const struct link_aperture *aperture)
 {
-	int ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, aperture->mw,
-				   aperture->base, aperture->size);
-
-	if (ret)
-		dev_err_ratelimited(link->base.dma,
-				    "%s: window %u can't lead to %#llx: %d\n",
-				    link->base.name, aperture->mw, aperture->base,
-				    ret);
-	return ret;
-}
-
-/* Let the other side at the apertures. */
-int link_windows_open(struct ntb_link *link)
-{
-	int i, ret = 0;
-
-	lockdep_assert_held(&link->window_lock);
-	link->open = true;
-	for (i = 0; i < WIRE_APERTURES && !ret; i++)
-		if (link_aperture_open_size(&link->own[i]))
-			ret = link_aperture_open(link, &link->own[i]);
-	if (ret)
-		link_windows_close(link);
-	return ret;
+	return link_inbound_open(link, aperture->mw, aperture->base,
+				 aperture->size);
 }
 
 static u64 link_window_base(struct ntb_link *link, unsigned int mw)
@@ -172,44 +161,78 @@ static u64 link_window_base(struct ntb_link *link, unsigned int mw)
 	return 0;
 }
 
-/*
- * First the limit alone, which no access can slip through: drivers set the base
- * before it, so that has to stay as it is, or what comes meanwhile lands
- * elsewhere. Then, for a bridge that takes a limit of 0 for none, away from
- * there. Drivers read both back, which pushes out whatever was posted through
- * the window before.
- */
+/* One that stays open takes the NTB off the bus until it can be shut. */
 static int link_window_shut(struct ntb_link *link, unsigned int mw)
 {
-	int ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
-				   link_window_base(link, mw), 0);
+	int ret = link_inbound_shut(link, mw, link_window_base(link, mw));
 
-	if (!ret)
-		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
-				       link->quarantine_dma, 0);
 	if (ret && pci_device_is_present(link->ntb->pdev)) {
-		dev_err(link->base.dma,
-			"%s: window %u can't be shut (%d): the NTB is taken off the bus\n",
-			link->base.name, mw, ret);
+		dev_err_ratelimited(link->base.dma,
+				    "%s: window %u can't be shut (%d): the NTB is taken off the bus\n",
+				    link->base.name, mw, ret);
 		pci_clear_master(link->ntb->pdev);
+		link->off_bus = true;
 	}
 	return ret;
 }
 
 /*
- * Nothing of the other side lands any more. Registers of devices first, memory
- * (window 0) last: a doorbell that still got through after memory was shut
- * would make a device run whatever an earlier command left there.
+ * Registers of devices first, memory (window 0) last: a doorbell that still got
+ * through after memory was shut would make a device run whatever an earlier
+ * command left there. Returns the first error; all others are shut.
  */
-void link_windows_close(struct ntb_link *link)
+static int link_windows_shut(struct ntb_link *link)
 {
+	int error, ret = 0;
 	unsigned int i;
 
+	for (i = 1; i <= link->inbounds; i++) {
+		error = link_window_shut(link, i % link->inbounds);
+		ret = ret ?: error;
+	}
+	return ret;
+}
+
+/* Nothing of the other side lands any more. */
+void link_windows_close(struct ntb_link *link)
+{
 	lockdep_assert_held(&link->window_lock);
 	link->open = false;
-	for (i = 1; i <= link->windows; i++)
-		if (link_window_shut(link, i % link->windows))
-			return;
+	link_windows_shut(link);
+}
+
+/*
+ * Let the other side at the apertures. What their windows can do is known only
+ * now, with the cable in. Returns 0; -EINVAL: a window can't lead there, which
+ * does not change; another negative error.
+ */
+int link_windows_open(struct ntb_link *link)
+{
+	struct link_aperture *aperture;
+	int i, ret = 0;
+
+	lockdep_assert_held(&link->window_lock);
+	link_inbound_learn(link);
+	if (link->off_bus) {
+		ret = link_windows_shut(link);
+		if (ret)
+			return ret;
+		link->off_bus = false;
+		pci_set_master(link->ntb->pdev);
+	}
+	link->open = true;
+	for (i = 0; i < WIRE_APERTURES && !ret; i++) {
+		aperture = &link->own[i];
+		if (!link_aperture_open_size(aperture))
+			continue;
+		if (i)
+			link_inbound_stretch(link, aperture->mw,
+					     &aperture->base, &aperture->size);
+		ret = link_aperture_open(link, aperture);
+	}
+	if (ret)
+		link_windows_close(link);
+	return ret;
 }
 
 static bool link_within(const struct link_aperture *aperture, u64 addr,
@@ -300,6 +323,7 @@ int link_window_need(struct ntb_link *link, u64 base, u64 size,
 {
 	struct link_aperture *aperture;
 	bool used[LINK_WINDOWS_MAX] = {};
+	u64 first = base, bytes = size;
 	int i, mw, ret = -ENOSPC;
 	bool cut;
 
@@ -322,16 +346,16 @@ int link_window_need(struct ntb_link *link, u64 base, u64 size,
 		if (link->own[i].size)
 			used[link->own[i].mw] = true;
 	used[0] = true;
-	for (mw = 0; mw < link->windows; mw++)
-		if (!used[mw] && link->window_size[mw] >= size)
+	for (mw = 0; mw < link->inbounds; mw++)
+		if (!used[mw] && link_inbound_stretch(link, mw, &first, &bytes))
 			break;
 	for (i = 1; i < WIRE_APERTURES && link->own[i].size; i++)
 		;
-	if (mw < link->windows && i < WIRE_APERTURES) {
+	if (mw < link->inbounds && i < WIRE_APERTURES) {
 		aperture = &link->own[i];
 		aperture->mw = mw;
-		aperture->base = base;
-		aperture->size = size;
+		aperture->base = first;
+		aperture->size = bytes;
 		aperture->users = 1;
 		ret = link->open ? link_aperture_open(link, aperture) : 0;
 		if (ret)
