@@ -8,7 +8,7 @@ dual=${borrowers[0]}
 mapfile -t cables < <(fabric link list | jq -r --arg h "$dual" '.links[] | select(.primary.host == $h or .secondary.host == $h) | .name')
 [ "${#cables[@]}" = 2 ] || fail "cables between the lender and $dual: expected 2, saw ${#cables[*]}"
 # The links in the order of their cables: that of the NTBs' addresses.
-mapfile -t links < <(sh_on "$dual" 'modprobe ntb_hw_amd; modprobe ntb_smartio; for l in $(ls /sys/class/smartio_link); do echo "$(basename "$(readlink -f /sys/class/smartio_link/$l/device)") $l"; done | sort | cut -d" " -f2')
+mapfile -t links < <(sh_on "$dual" 'modprobe "$1"; modprobe ntb_smartio; for l in $(ls /sys/class/smartio_link); do echo "$(basename "$(readlink -f /sys/class/smartio_link/$l/device)") $l"; done | sort | cut -d" " -f2' "$ntb_driver")
 [ "${#links[@]}" = 2 ] || fail "links of $dual: expected 2, saw ${links[*]}"
 transport=smartio
 other() { echo $((1 - $1)); }      # of path 0 or 1

@@ -2,14 +2,14 @@
 # shellcheck shell=bash
 # For tests of the first link between `lender` and `borrower`: which PCI functions, and stock drivers in known states.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+# shellcheck source=selftests/ntb_family.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../ntb_family.sh"
 
 pair=(lender borrower)
-read -r link family < <(fabric link list | jq -r '.links[0] | "\(.name) \(.family)"')
-# The stock driver, and which of its interrupts reports the link: the one behind those of the doorbells.
-case $family in
-amd) ntb_driver=ntb_hw_amd link_vector=16 ;;
-*) ntb_driver=ntb_hw_intel link_vector=32 ;;
-esac
+link=$(fabric link list | jq -r '.links[0].name') family=$ntb_family
+# Which of the driver's interrupts reports the link: the one behind those of the doorbells.
+link_vector=16
+[ "$family" = amd ] || link_vector=32
 
 ntb_device() { on "$1" bash -c 'ls /sys/bus/ntb/devices | head -1'; }
 

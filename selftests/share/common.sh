@@ -3,13 +3,15 @@
 # For tests of one drive shared by all hosts of a cluster. On every host /run/shared is the disk (a link to /dev/nvmeXnY)
 # and /run/shared.ctrl names its controller (nvmeN), once share_up returned.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+# shellcheck source=selftests/ntb_family.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../ntb_family.sh"
 
 mapfile -t all < <(hosts)
 mapfile -t borrowers < <(printf '%s\n' "${all[@]}" | grep -vx lender)
 drive=$(fabric drive list | jq -r '.drives[0].name')
 drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
 [ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
-ntbs_of_lender=$(sh_on lender 'grep -l 0x148b /sys/bus/pci/devices/*/device | cut -d/ -f6 | cut -d: -f2- | paste -sd "|"')
+ntbs_of_lender=$(sh_on lender 'grep -l "$1" /sys/bus/pci/devices/*/device | cut -d/ -f6 | cut -d: -f2- | paste -sd "|"' "$ntb_device_id")
 
 # What a host says of a lost path: its link's, its client's, nvme-core's words, no others.
 losses_on() {
@@ -54,17 +56,17 @@ load_links() {
 		for m in p2p_drive p2p_memory smartio_echo smartio_hostile ntb_netdev ntb_transport ntb_pingpong ntb_perf nvme; do
 			! [ -d /sys/module/$m ] || modprobe -r $m
 		done
-		modprobe ntb_hw_amd; modprobe ntb_smartio "$@"' ${link_options[@]+"${link_options[@]}"}
+		modprobe "$1"; shift; modprobe ntb_smartio "$@"' "$ntb_driver" ${link_options[@]+"${link_options[@]}"}
 	ntbs_driven "$1"
 }
 # modprobe succeeds if a probe failed: then the NTB has no driver.
 ntbs_driven() {
 	sh_on "$1" 'bad=0
-		for d in $(grep -lx 0x148b /sys/bus/pci/devices/*/device); do
+		for d in $(grep -lx "$1" /sys/bus/pci/devices/*/device); do
 			d=${d%/device}
-			[ -e $d/driver ] || { echo "NTB ${d##*/} of $1 has no driver: $(dmesg | grep -F "ntb_hw_amd ${d##*/}" | tail -1)" >&2; bad=1; }
+			[ -e $d/driver ] || { echo "NTB ${d##*/} of $(hostname) has no driver: $(dmesg | grep -F "$2 ${d##*/}" | tail -1)" >&2; bad=1; }
 		done
-		exit $bad' "$1"
+		exit $bad' "$ntb_device_id" "$ntb_driver"
 }
 links_only() {
 	local host
@@ -74,7 +76,7 @@ links_only() {
 links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
 
 # new_links: no host has a link any more, so that the next share_up makes them with link_options.
-new_links() { share_down; at_once unload_links "${all[@]}"; }
+new_links() { share_down; clients_leave; at_once unload_links "${all[@]}"; }
 unload_links() { sh_on "$1" '! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio'; }
 # without_heartbeats: share_up, and no link has a heartbeat from then on, so that what crosses it belongs to I/O. At the end: new_links.
 without_heartbeats() {

@@ -3,6 +3,8 @@
 # What the tests of smartio and ntb_smartio share: smartio_echo on the lender's drive, and the borrower's path to it.
 # shellcheck source=selftests/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+# shellcheck source=selftests/ntb_family.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../ntb_family.sh"
 
 # the host that is cleaned up first leaves the other alone
 log_may borrower 'link to lender is down: (the other side left|no cable)'
@@ -13,8 +15,8 @@ debug=/sys/kernel/debug/smartio_echo
 # the modules on one host
 load() {
 	sh_on "$1" 'mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
-		modprobe ntb_hw_amd
-		modprobe smartio_echo'
+		modprobe "$1"
+		modprobe smartio_echo' "$ntb_driver"
 }
 
 # lend HOST: its drive becomes an echo
@@ -31,11 +33,12 @@ lend() {
 # everything unloaded again, the drive without a driver
 cleanup_smartio() {
 	local host
+	clients_leave
 	for host in $(hosts); do
-		sh_on "$host" 'rmmod smartio_echo ntb_smartio smartio ntb_hw_amd ntb 2>/dev/null || true
+		sh_on "$host" 'rmmod smartio_echo ntb_smartio smartio "$1" ntb 2>/dev/null || true
 			for d in $(grep -l 0x010802 /sys/bus/pci/devices/*/class | cut -d/ -f6); do
 				echo > "/sys/bus/pci/devices/$d/driver_override"
-			done' || true
+			done' "$ntb_driver" || true
 	done
 }
 
