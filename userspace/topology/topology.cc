@@ -38,7 +38,7 @@ struct FamilyTraits {
   std::size_t ntbs_of_cpu;
 };
 constexpr std::array kFamilies{
-    FamilyTraits{NtbFamily::amd, "amd", {24, 128}, 64, 24, 6},
+    FamilyTraits{NtbFamily::amd, "amd", {24, 128}, 24, 24, 6},
     FamilyTraits{NtbFamily::intel_icx, "intel-icx", {33, 33}, 33, 33, 4},
     FamilyTraits{NtbFamily::intel_spr, "intel-spr", {33, 33}, 33, 33, 4},
 };

@@ -24,7 +24,7 @@
 //                                       # of a [[host]] with count
 //   windows = ["4G", "64M"]             # the two memory windows, powers of two, 64K to 256G; default as here
 //   count = 1                           # 1 to 8; 2 makes links cable0.0 and cable0.1 ("dual adapters"); default 1
-//   vectors = 64                        # MSI-X entries on each side: AMD's have 24 to 128, default 64; Intel's 33
+//   vectors = 24                        # MSI-X entries on each side: AMD's have 24, or up to 128; Intel's 33
 //
 //   [[drive]]                           # none or more
 //   name = "drive0"                     # required
@@ -81,7 +81,7 @@ struct Link {
   std::string secondary;                   ///< host that has its secondary side
   std::array<std::uint64_t, 2> windows{};  ///< bytes of BAR2 and BAR4 on both sides, powers of two
   NtbFamily family = NtbFamily::amd;       ///< of both sides
-  unsigned vectors = 64;                   ///< MSI-X entries: AMD's 24 or more (the stock driver takes 24), Intel's 33
+  unsigned vectors = 24;                   ///< MSI-X entries: AMD's 24, which its driver takes, or more; Intel's 33
 };
 
 struct Namespace {

@@ -56,7 +56,7 @@ TEST(Topology, DefaultsAreThoseOfTheHeader) {
   EXPECT_EQ(t->links[0].primary, "a");
   EXPECT_EQ(t->links[0].secondary, "b");
   EXPECT_THAT(t->links[0].windows, ElementsAre(4ULL << 30, 64ULL << 20));
-  EXPECT_EQ(t->links[0].vectors, 64U);
+  EXPECT_EQ(t->links[0].vectors, 24U);
   ASSERT_EQ(t->drives.size(), 1U);
   EXPECT_EQ(t->drives[0].size, 1ULL << 30);
   EXPECT_TRUE(t->drives[0].backing.empty());
@@ -89,7 +89,7 @@ name = "left"
 between = ["b-2", "a"]
 windows = ["8G", 65536]
 count = 2
-vectors = 24
+vectors = 25
 [[drive]]
 name = "d"
 host = "a"
@@ -118,7 +118,7 @@ size = 8192
   EXPECT_EQ(t->links[1].primary, "b-2");
   EXPECT_EQ(t->links[1].secondary, "a");
   EXPECT_THAT(t->links[1].windows, ElementsAre(8ULL << 30, 64ULL << 10));
-  EXPECT_EQ(t->links[1].vectors, 24U);
+  EXPECT_EQ(t->links[1].vectors, 25U);
   const Drive& d = t->drives.at(0);
   EXPECT_EQ(d.size, 1ULL << 40);
   EXPECT_EQ(d.backing, "d.img");
@@ -356,9 +356,9 @@ between = ["hub", "spoke1"]
   EXPECT_THAT(hosts, ElementsAre("hub 512", "spoke1 96", "spoke2 96"));
   std::vector<std::string> links;
   for (const Link& l : t->links) links.push_back(fmt::format("{} {} {} {}", l.name, l.primary, l.secondary, l.vectors));
-  EXPECT_THAT(links, ElementsAre("cable0 hub spoke2 64", "cable1 hub spoke1 32", "cable2 hub spoke2 32",
-                                 "back1.0 spoke1 hub 64", "back1.1 spoke1 hub 64", "back2.0 spoke2 hub 64",
-                                 "back2.1 spoke2 hub 64", "cable5 hub spoke1 64"));
+  EXPECT_THAT(links, ElementsAre("cable0 hub spoke2 24", "cable1 hub spoke1 32", "cable2 hub spoke2 32",
+                                 "back1.0 spoke1 hub 24", "back1.1 spoke1 hub 24", "back2.0 spoke2 hub 24",
+                                 "back2.1 spoke2 hub 24", "cable5 hub spoke1 24"));
 }
 
 TEST(Topology, ACountOfOneIsNumberedToo) {
@@ -451,7 +451,7 @@ TEST(Topology, FamilyIsOfBothSides) {
   ASSERT_TRUE(t) << "no cable joins the two";
   EXPECT_EQ(t->hosts[2].family, NtbFamily::intel_icx);
   EXPECT_EQ(t->links[0].family, NtbFamily::amd);
-  EXPECT_EQ(t->links[0].vectors, 64U);
+  EXPECT_EQ(t->links[0].vectors, 24U);
 }
 
 /// Nobody has made one, and the drivers take scratchpads, doorbells and translations for their own family's.

@@ -26,7 +26,7 @@ struct Traits {
 constexpr Traits traits(Family family) {
   switch (family) {
     case Family::amd:
-      return {amd::kMinVectors, amd::kMaxVectors, 64, 3, 4};
+      return {amd::kVectors, amd::kMaxVectors, amd::kVectors, 3, 4};
     case Family::intel_icx:
       return {intel::kVectors, intel::kVectors, intel::kVectors, 4, 16};
     case Family::intel_spr:

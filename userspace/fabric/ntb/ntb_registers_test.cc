@@ -64,7 +64,7 @@ TEST_F(Registers, DescribesAnAmdNtb) {
   EXPECT_EQ(d.bars[2].size, 1U << 20);
   EXPECT_EQ(d.bars[4].size, 1U << 16);
   EXPECT_TRUE(d.bars[2].is64 && d.bars[2].prefetchable && d.bars[4].is64 && d.bars[4].prefetchable);
-  EXPECT_EQ(d.msix_vectors, 64);
+  EXPECT_EQ(d.msix_vectors, 24);
   EXPECT_EQ(d.msix_table_offset, 0x2000U);
   EXPECT_EQ(d.msix_pba_offset, 0x3000U);
 }
