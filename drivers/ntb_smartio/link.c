@@ -629,6 +629,61 @@ static void ops_unmap(struct smartio_link *base, struct device *dev)
 	link_pages_forget(to_ntb_link(base));
 }
 
+static int ops_space_alloc(struct smartio_link *base,
+			   struct smartio_space *space)
+{
+	return link_space_alloc(to_ntb_link(base), space);
+}
+
+static void ops_space_free(struct smartio_link *base,
+			   struct smartio_space *space)
+{
+	link_space_free(to_ntb_link(base), space);
+}
+
+static int ops_space_map(struct smartio_link *base,
+			 struct smartio_space *space, u64 addr,
+			 phys_addr_t phys, size_t size, int prot, gfp_t gfp)
+{
+	return link_space_map(to_ntb_link(base), space, addr, phys, size, prot,
+			      gfp);
+}
+
+static size_t ops_space_unmap(struct smartio_link *base,
+			      struct smartio_space *space, u64 addr,
+			      size_t size)
+{
+	return link_space_unmap(to_ntb_link(base), space, addr, size);
+}
+
+static phys_addr_t ops_space_phys(struct smartio_link *base, u64 addr)
+{
+	return link_space_phys(to_ntb_link(base), addr);
+}
+
+static int ops_nest(struct smartio_link *base, struct resource *resource)
+{
+	return link_nest(to_ntb_link(base), resource);
+}
+
+static void ops_unnest(struct smartio_link *base, struct resource *resource)
+{
+	link_unnest(to_ntb_link(base), resource);
+}
+
+static int ops_msi_create(struct smartio_link *base,
+			  const struct smartio_msi_ops *ops, void *context,
+			  struct irq_domain **domain)
+{
+	return link_msi_create(to_ntb_link(base), ops, context, domain);
+}
+
+static void ops_msi_remove(struct smartio_link *base,
+			   struct irq_domain *domain)
+{
+	link_msi_remove(to_ntb_link(base), domain);
+}
+
 static const struct smartio_link_ops link_ops = {
 	.owner = THIS_MODULE,
 	.release = ops_release,
@@ -653,6 +708,15 @@ static const struct smartio_link_ops link_ops = {
 	.map_memory = ops_map_memory,
 	.map_irq = ops_map_irq,
 	.unmap = ops_unmap,
+	.space_alloc = ops_space_alloc,
+	.space_free = ops_space_free,
+	.space_map = ops_space_map,
+	.space_unmap = ops_space_unmap,
+	.space_phys = ops_space_phys,
+	.nest = ops_nest,
+	.unnest = ops_unnest,
+	.msi_create = ops_msi_create,
+	.msi_remove = ops_msi_remove,
 };
 
 /* ---- set-up and removal ---- */

@@ -9,6 +9,8 @@
  *   window.c     what of this host is open to the other, and what leads there
  *   held.c       what the other side may still write to
  *   irq.c        interrupts that come over the link
+ *   msi.c        interrupts of functions that are lent to this host
+ *   space.c      addresses for what those reach
  *   call.c       requests to the other side, and its requests to this one
  *   handshake.c  scratchpads and hello
  *   sysfs.c      what people see
@@ -37,6 +39,8 @@
 #define LINK_RING_SIZE		(512 * 1024)
 #define LINK_RING_SLOTS		(LINK_RING_SIZE / WIRE_SLOT)
 #define LINK_JOBS_MAX		128
+/* log2 of how many functions of the peer may be lent to this host. */
+#define LINK_SPACE_SHIFT	3
 /* A message of the core. */
 #define LINK_PAYLOAD_MAX	SMARTIO_MESSAGE_MAX
 /* Where MSI messages go. */
@@ -159,6 +163,11 @@ struct link_kept {
  * @irq_numbers: those in use in @irq_domain
  * @irqs: struct link_irq
  * @irqs_lock: protects @irqs, and where each comes
+ * @msi_number: of the last domain of msi.c
+ * @spaces: a bit for each range of space.c that is in use
+ * @spaces_lock: protects @spaces
+ * @nested: functions whose registers nest in the NTB's BARs, for each BAR
+ * @nested_lock: protects @nested
  * @maps: windows mapped for devices of this host
  * @maps_lock: protects @maps
  * @held: what the other side may still write to, for its holders
@@ -262,6 +271,12 @@ struct ntb_link {
 	struct list_head irqs;
 	struct mutex irqs_lock;	/* irqs, and where each comes */
 
+	atomic_t msi_number;
+	unsigned long spaces;
+	struct mutex spaces_lock;	/* spaces */
+	unsigned int nested[PCI_STD_NUM_BARS];
+	struct mutex nested_lock;	/* nested */
+
 	struct list_head maps;
 	struct mutex maps_lock;	/* maps */
 	struct list_head held;
@@ -340,6 +355,8 @@ int link_window_phys(struct ntb_link *link, u64 addr, u64 size,
 		     phys_addr_t *phys);
 void link_apertures_take(struct ntb_link *link,
 			 const struct wire_aperture *apertures);
+int link_nest(struct ntb_link *link, struct resource *resource);
+void link_unnest(struct ntb_link *link, struct resource *resource);
 int link_map_device(struct ntb_link *link, struct device *dev,
 		    unsigned int mw, dma_addr_t *dma);
 void link_unmap_device(struct ntb_link *link, struct device *dev);
@@ -403,6 +420,21 @@ void link_irq_free(struct ntb_link *link, struct smartio_irq *irq);
 void link_irq_settled(struct ntb_link *link, struct smartio_irq *irq);
 int link_irq_init(void);
 void link_irq_exit(void);
+
+/* msi.c */
+int link_msi_create(struct ntb_link *link, const struct smartio_msi_ops *ops,
+		    void *context, struct irq_domain **domain);
+void link_msi_remove(struct ntb_link *link, struct irq_domain *domain);
+
+/* space.c */
+int link_space_alloc(struct ntb_link *link, struct smartio_space *space);
+void link_space_free(struct ntb_link *link, struct smartio_space *space);
+int link_space_map(struct ntb_link *link, struct smartio_space *space,
+		   u64 addr, phys_addr_t phys, size_t size, int prot,
+		   gfp_t gfp);
+size_t link_space_unmap(struct ntb_link *link, struct smartio_space *space,
+			u64 addr, size_t size);
+phys_addr_t link_space_phys(struct ntb_link *link, u64 addr);
 
 /* sysfs.c */
 int link_sysfs_add(struct ntb_link *link);

@@ -46,6 +46,9 @@ static int link_limit_addresses(struct ntb_link *link)
 
 	if (link->base.scattered && size)
 		bits = ilog2(size);
+	/* the upper half is for functions that are lent to this host: space.c */
+	if (link->iommu && size)
+		bits--;
 	link->old_mask = dma_get_mask(link->base.dma);
 	link->old_segment = dma_get_max_seg_size(link->base.dma);
 	link->old_align = dma_get_min_align_mask(link->base.dma);
@@ -85,6 +88,8 @@ int link_windows_init(struct ntb_link *link)
 	mutex_init(&link->announce_lock);
 	mutex_init(&link->maps_lock);
 	INIT_LIST_HEAD(&link->maps);
+	mutex_init(&link->spaces_lock);
+	mutex_init(&link->nested_lock);
 	count = ntb_peer_mw_count(ntb);
 	if (count <= 0) {
 		dev_err(link->base.dma, "%s: no memory window\n", link->base.name);
@@ -463,6 +468,62 @@ int link_window_phys(struct ntb_link *link, u64 addr, u64 size,
 	if (!ret)
 		*phys = link->window_phys[mw] + offset;
 	return ret;
+}
+
+/* For the NTB's driver, as it had it. */
+static void link_bar_claim(struct ntb_link *link, int bar)
+{
+	struct pci_dev *pdev = link->ntb->pdev;
+
+	if (pci_request_region(pdev, bar, dev_driver_string(&pdev->dev)))
+		dev_err(link->base.dma, "%s: BAR %d can't be claimed again\n",
+			link->base.name, bar);
+}
+
+/*
+ * Registers of the peer, in an outgoing window, become a child of the NTB's BAR,
+ * so that drivers can claim them as those of any device. The NTB's driver has
+ * the whole BAR claimed; that claim rests meanwhile. Returns 0; -ERANGE; -EBUSY.
+ */
+int link_nest(struct ntb_link *link, struct resource *resource)
+{
+	struct pci_dev *pdev = link->ntb->pdev;
+	struct resource *bar;
+	int i, ret = -ERANGE;
+
+	mutex_lock(&link->nested_lock);
+	for (i = 0; i < PCI_STD_NUM_BARS; i++) {
+		bar = &pdev->resource[i];
+		if (!(bar->flags & IORESOURCE_MEM) ||
+		    !resource_contains(bar, resource))
+			continue;
+		if (!link->nested[i])
+			pci_release_region(pdev, i);
+		ret = request_resource(bar, resource);
+		if (!ret)
+			link->nested[i]++;
+		if (ret && !link->nested[i])
+			link_bar_claim(link, i);
+		break;
+	}
+	mutex_unlock(&link->nested_lock);
+	return ret;
+}
+
+/* The mirror of link_nest(). */
+void link_unnest(struct ntb_link *link, struct resource *resource)
+{
+	struct pci_dev *pdev = link->ntb->pdev;
+	int i;
+
+	mutex_lock(&link->nested_lock);
+	for (i = 0; i < PCI_STD_NUM_BARS; i++)
+		if (resource->parent == &pdev->resource[i])
+			break;
+	release_resource(resource);
+	if (i < PCI_STD_NUM_BARS && !--link->nested[i])
+		link_bar_claim(link, i);
+	mutex_unlock(&link->nested_lock);
 }
 
 /*

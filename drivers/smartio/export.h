@@ -95,11 +95,14 @@ struct session_bar;
  * @irq_move: a vector sends another message; -ENOENT: it is not this vector that
  *	sends @from_addr and @from_data
  * @irq_clear: the device sends it no more
+ * @irq_target: where the device has to send the borrower's message; may be NULL
  * @segment_alloc: memory for the device to read; fills in cpu (or not),
  *	device_addr, peer_addr
  * @segment_free: and back
  * @bar_map: let it reach part of a BAR; fills in peer_addr
  * @bar_unmap: and no longer
+ * @detach: the device reaches nothing of the borrower any more; may be NULL. For
+ *	exclusive exports only.
  * @acquire: the session holds on to @peer now
  * @release: and no longer
  */
@@ -114,12 +117,14 @@ struct session_ops {
 	int (*irq_move)(struct session *session, unsigned int vector,
 			u64 from_addr, u32 from_data, u64 addr, u32 data);
 	void (*irq_clear)(struct session *session, unsigned int vector);
+	int (*irq_target)(struct session *session, u64 addr, u64 *device_addr);
 	int (*segment_alloc)(struct session *session,
 			     struct session_segment *segment);
 	void (*segment_free)(struct session *session,
 			     struct session_segment *segment);
 	int (*bar_map)(struct session *session, struct session_bar *bar);
 	void (*bar_unmap)(struct session *session, struct session_bar *bar);
+	void (*detach)(struct session *session);
 	void (*acquire)(struct session *session);
 	void (*release)(struct session *session);
 };

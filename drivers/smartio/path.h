@@ -22,6 +22,7 @@
 #include <linux/workqueue.h>
 
 struct attribute_group;
+struct smartio_link;
 struct path_item;
 struct smartio_path;
 
@@ -38,6 +39,8 @@ struct smartio_path;
  * @dma_device, @dma_scattered, @dma_alloc, @dma_free: see smartio_dma_*()
  * @segment_alloc, @segment_free: memory beside the device
  * @map_bar, @unmap_bar: see smartio_map_bar()
+ * @bar_phys: where CPUs find part of a BAR; may be NULL
+ * @link: for what only a link can do; NULL: none
  * @irq_alloc, @irq_free: see smartio_irq_alloc()
  * @irq_move: let the device, in session @id, send another message; NULL: the
  *	message never changes
@@ -69,6 +72,9 @@ struct smartio_path_ops {
 				 unsigned int bar, u64 offset, size_t size,
 				 bool write_combining);
 	void (*unmap_bar)(struct smartio_path *path, void __iomem *io);
+	int (*bar_phys)(struct smartio_path *path, u64 id, unsigned int bar,
+			u64 offset, size_t size, phys_addr_t *phys);
+	struct smartio_link *(*link)(struct smartio_path *path);
 	int (*irq_alloc)(struct smartio_path *path, const struct cpumask *cpus,
 			 const char *name, struct smartio_irq *irq);
 	void (*irq_free)(struct smartio_path *path, struct smartio_irq *irq);

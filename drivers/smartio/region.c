@@ -300,6 +300,27 @@ void smartio_session_clear_irq(struct smartio_session *session,
 EXPORT_SYMBOL_GPL(smartio_session_clear_irq);
 
 /**
+ * smartio_session_irq_target() - where the device sends a borrower's message
+ * @session: the session
+ * @addr: an address of the borrower, as its interrupt has it
+ * @device_addr: for the device's table, which the caller writes
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EINVAL: not an interrupt of that borrower; -ERANGE: the device
+ * can't reach it; -EOPNOTSUPP: the local path.
+ */
+int smartio_session_irq_target(struct smartio_session *session, u64 addr,
+			       u64 *device_addr)
+{
+	struct session *s = to_session(session);
+
+	if (!s->ops->irq_target)
+		return -EOPNOTSUPP;
+	return s->ops->irq_target(s, addr, device_addr);
+}
+EXPORT_SYMBOL_GPL(smartio_session_irq_target);
+
+/**
  * smartio_session_allow_bar() - registers that a session may map
  * @session: the session
  * @bar: number

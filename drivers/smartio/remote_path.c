@@ -228,9 +228,8 @@ static void remote_segment_free(struct smartio_path *path,
 			   NULL, 0, REMOTE_CALL_MS);
 }
 
-static void __iomem *remote_map_bar(struct smartio_path *path, u64 id,
-				    unsigned int bar, u64 offset, size_t size,
-				    bool write_combining)
+static int remote_bar_phys(struct smartio_path *path, u64 id, unsigned int bar,
+			   u64 offset, size_t size, phys_addr_t *phys)
 {
 	struct wire_range range = {
 		.bar = cpu_to_le32(bar),
@@ -239,20 +238,36 @@ static void __iomem *remote_map_bar(struct smartio_path *path, u64 id,
 	};
 	struct remote *remote = path->private;
 	struct wire_segment reply;
-	void __iomem *io;
-	phys_addr_t phys;
 	int ret;
 
 	ret = remote_ask(path, WIRE_MAP_BAR, id, &range, &reply, sizeof(reply),
 			 REMOTE_CALL_MS);
-	if (!ret)
-		ret = remote->link->ops->peer_phys(remote->link,
-						   le64_to_cpu(reply.peer_addr),
-						   size, &phys);
+	if (ret)
+		return ret;
+	return remote->link->ops->peer_phys(remote->link,
+					    le64_to_cpu(reply.peer_addr), size,
+					    phys);
+}
+
+static void __iomem *remote_map_bar(struct smartio_path *path, u64 id,
+				    unsigned int bar, u64 offset, size_t size,
+				    bool write_combining)
+{
+	void __iomem *io;
+	phys_addr_t phys;
+	int ret = remote_bar_phys(path, id, bar, offset, size, &phys);
+
 	if (ret)
 		return IOMEM_ERR_PTR(ret);
 	io = write_combining ? ioremap_wc(phys, size) : ioremap(phys, size);
 	return io ? io : IOMEM_ERR_PTR(-ENOMEM);
+}
+
+static struct smartio_link *remote_path_link(struct smartio_path *path)
+{
+	struct remote *remote = path->private;
+
+	return remote->link;
 }
 
 static void remote_unmap_bar(struct smartio_path *path, void __iomem *io)
@@ -331,6 +346,8 @@ static const struct smartio_path_ops remote_path_ops = {
 	.segment_free = remote_segment_free,
 	.map_bar = remote_map_bar,
 	.unmap_bar = remote_unmap_bar,
+	.bar_phys = remote_bar_phys,
+	.link = remote_path_link,
 	.irq_alloc = remote_irq_alloc,
 	.irq_free = remote_irq_free,
 	.irq_move = remote_irq_move,

@@ -64,20 +64,22 @@ static int remote_session_dma(struct session *session, u64 addr,
 			      device_addr);
 }
 
-/*
- * The vector is allocated and never requested: so this kernel has no reason to
- * write a message of its own into the entry.
- */
+static int remote_session_irq_target(struct session *session, u64 addr,
+				     u64 *device_addr)
+{
+	struct smartio_link *link = session->peer;
+
+	return link->ops->map_irq(link, &session->s.export->pdev->dev, addr,
+				  device_addr);
+}
+
 /* What the device has to write, so that a message arrives at the borrower. */
 static int remote_session_irq_message(struct session *session, u64 addr,
 				      u32 data, struct msi_msg *message)
 {
-	struct smartio_link *link = session->peer;
 	u64 target;
-	int ret;
+	int ret = remote_session_irq_target(session, addr, &target);
 
-	ret = link->ops->map_irq(link, &session->s.export->pdev->dev, addr,
-				 &target);
 	if (ret)
 		return ret;
 	*message = (struct msi_msg){
@@ -210,6 +212,32 @@ static void remote_session_segment_free(struct session *session,
 			      remote_session_holder(session, &holder));
 }
 
+/*
+ * Whoever has a function as a whole needs all of its BARs: without an IOMMU one
+ * window leads to them, and to what lies between.
+ */
+static void remote_session_all_bars(struct pci_dev *pdev,
+				    struct smartio_registers *registers)
+{
+	u64 start = registers->phys, end = start + registers->length;
+	int i;
+
+	for (i = 0; i < PCI_STD_NUM_BARS; i++) {
+		if (!(pci_resource_flags(pdev, i) & IORESOURCE_MEM) ||
+		    !pci_resource_len(pdev, i) ||
+		    pci_resource_start(pdev, i) - pci_bus_address(pdev, i) !=
+		    registers->phys - registers->bus)
+			continue;
+		start = min(start, pci_resource_start(pdev, i));
+		end = max(end, pci_resource_end(pdev, i) + 1);
+	}
+	start &= PAGE_MASK;
+	registers->offset += registers->phys - start;
+	registers->bus -= registers->phys - start;
+	registers->phys = start;
+	registers->length = PAGE_ALIGN(end) - start;
+}
+
 static void remote_session_registers(const struct session *session,
 				     const struct session_bar *bar,
 				     struct smartio_registers *registers)
@@ -220,6 +248,8 @@ static void remote_session_registers(const struct session *session,
 	registers->bus = pci_bus_address(pdev, bar->bar);
 	registers->length = PAGE_ALIGN(pci_resource_len(pdev, bar->bar));
 	registers->offset = bar->offset;
+	if (session->s.export->ops->exclusive)
+		remote_session_all_bars(pdev, registers);
 	registers->size = bar->size;
 	registers->name = pci_name(pdev);
 }
@@ -246,6 +276,13 @@ static void remote_session_bar_unmap(struct session *session,
 			   remote_session_holder(session, &holder));
 }
 
+static void remote_session_detach(struct session *session)
+{
+	struct smartio_link *link = session->peer;
+
+	link->ops->unmap(link, &session->s.export->pdev->dev);
+}
+
 static const struct session_ops remote_session_ops = {
 	.acquire = remote_session_acquire,
 	.release = remote_session_release,
@@ -255,10 +292,12 @@ static const struct session_ops remote_session_ops = {
 	.irq = remote_session_irq,
 	.irq_move = remote_session_irq_move,
 	.irq_clear = remote_session_irq_clear,
+	.irq_target = remote_session_irq_target,
 	.segment_alloc = remote_session_segment_alloc,
 	.segment_free = remote_session_segment_free,
 	.bar_map = remote_session_bar_map,
 	.bar_unmap = remote_session_bar_unmap,
+	.detach = remote_session_detach,
 };
 
 static bool remote_session_of(struct session *session, void *link)

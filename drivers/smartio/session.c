@@ -129,6 +129,8 @@ static void session_finish(struct session *session, bool opened)
 	if (opened)
 		export->ops->close(&session->s);
 	session_resources_free(session);
+	if (export->ops->exclusive && session->ops->detach)
+		session->ops->detach(session);
 	if (opened && session->why == SESSION_END_LENDER)
 		session->ops->ended(session);
 	if (opened)
@@ -303,7 +305,8 @@ static bool session_same_borrower(struct session *session, void *arg)
 
 /*
  * Opens a session for a borrower, whose previous one ends first. Returns 0,
- * -EAGAIN, -EACCES, -ENOMEM, or what the lender's half says.
+ * -EAGAIN, -EACCES, -ENOMEM, -EBUSY: somebody else has an exclusive export; or
+ * what the lender's half says.
  */
 int session_open(struct smartio_export *export, const struct borrower *borrower,
 		 struct session **session)
@@ -356,10 +359,12 @@ int session_open(struct smartio_export *export, const struct borrower *borrower,
 		ret = 0;
 	/* One at a time, also of a borrower that asks many times at once. */
 	list_for_each_entry(other, &export->sessions, entry) {
-		if (ret || !session_same_borrower(other, (void *)borrower))
+		bool same = session_same_borrower(other, (void *)borrower);
+
+		if (ret || (!same && !export->ops->exclusive))
 			continue;
 		module_put(export->owner);
-		ret = -EAGAIN;
+		ret = same ? -EAGAIN : -EBUSY;
 	}
 	if (!ret) {
 		list_add_tail(&new->entry, &export->sessions);

@@ -31,7 +31,9 @@
 #include <linux/uuid.h>
 #include <linux/workqueue.h>
 
+struct irq_domain;
 struct pci_dev;
+struct resource;
 struct seq_file;
 
 /* Bytes of a request, a reply or a notification between the two halves. */
@@ -259,6 +261,59 @@ void smartio_irq_sent(struct smartio_irq *irq,
 void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq);
 void smartio_irq_settle(void);
 
+/*
+ * A PCI function that is lent as a whole, to one host at a time, and appears
+ * there as a function of its own: what that takes beyond a session. Not on the
+ * local path, where all of this returns -EOPNOTSUPP.
+ */
+
+/**
+ * struct smartio_space - addresses of this host for one lent function
+ * @base: a dma_addr_t, for smartio_to_device()
+ * @size: bytes
+ */
+struct smartio_space {
+	u64 base;
+	u64 size;
+	/* private: */
+	atomic64_t mapped;
+};
+
+int smartio_space_alloc(struct smartio_device *sdev,
+			struct smartio_space *space);
+void smartio_space_free(struct smartio_device *sdev,
+			struct smartio_space *space);
+int smartio_space_map(struct smartio_device *sdev, struct smartio_space *space,
+		      u64 addr, phys_addr_t phys, size_t size, int prot,
+		      gfp_t gfp);
+size_t smartio_space_unmap(struct smartio_device *sdev,
+			   struct smartio_space *space, u64 addr, size_t size);
+phys_addr_t smartio_space_phys(struct smartio_device *sdev, u64 addr);
+int smartio_bar_resource(struct smartio_device *sdev, unsigned int bar,
+			 size_t size, struct resource *resource);
+void smartio_bar_resource_put(struct smartio_device *sdev,
+			      struct resource *resource);
+
+/**
+ * struct smartio_msi_ops - what a lent function has to send
+ * @write: interrupt @index, here @virq, is the message @data to @addr, an
+ *	address of this host; again whenever that changes
+ * @mask: it is not to be sent for now, or may be sent again
+ *
+ * Atomic context; one at a time for an interrupt.
+ */
+struct smartio_msi_ops {
+	void (*write)(void *context, unsigned int index, unsigned int virq,
+		      u64 addr, u32 data);
+	void (*mask)(void *context, unsigned int index, bool masked);
+};
+
+int smartio_msi_create(struct smartio_device *sdev,
+		       const struct smartio_msi_ops *ops, void *context,
+		       struct irq_domain **domain);
+void smartio_msi_remove(struct smartio_device *sdev,
+			struct irq_domain *domain);
+
 /* ---- the lender's half ---- */
 
 struct smartio_export;
@@ -298,6 +353,8 @@ struct smartio_session {
  *	was written to @reply (at most what it was), or a negative error, which
  *	is what the borrower's smartio_call() returns.
  * @show: who holds what, for sysfs: lines of text. Optional.
+ * @exclusive: one session at a time; others are refused with -EBUSY. What the
+ *	device reaches of its borrower ends with the session.
  */
 struct smartio_lender_ops {
 	int (*open)(struct smartio_session *session);
@@ -305,6 +362,7 @@ struct smartio_lender_ops {
 	int (*request)(struct smartio_session *session, const void *request,
 		       size_t size, void *reply, size_t *reply_size);
 	int (*show)(void *context, char *buf, size_t size);
+	bool exclusive;
 };
 
 struct smartio_export *smartio_lend(struct pci_dev *pdev, const char *service,
@@ -342,6 +400,9 @@ int smartio_session_set_irq(struct smartio_session *session, u64 addr,
 			    u32 data, unsigned int *vector);
 void smartio_session_clear_irq(struct smartio_session *session,
 			       unsigned int vector);
+/* For those who write the device's tables themselves. */
+int smartio_session_irq_target(struct smartio_session *session, u64 addr,
+			       u64 *device_addr);
 /* Registers of the device that the session may map; nothing else is mapped. */
 int smartio_session_allow_bar(struct smartio_session *session,
 			      unsigned int bar, u64 offset, size_t size);

@@ -123,7 +123,21 @@ struct smartio_registers {
  * @map_irq: as @map, for the address of an interrupt message; or -EINVAL
  * @unmap: end the mappings of a device, which uses none any more
  *
- * All may sleep.
+ * For functions of the peer that are lent as a whole, on the borrower:
+ * @space_alloc: a range of addresses of this host that only one such function
+ *	gets: 0; -EOPNOTSUPP: there is no IOMMU; -ENOSPC
+ * @space_free: and back, with nothing mapped
+ * @space_map: let addresses of a range lead to memory; any context
+ * @space_unmap: nothing reaches it any more when this returns; any context.
+ *	Returns how many bytes were mapped.
+ * @space_phys: where an address leads
+ * @nest: a range of @peer_phys becomes a resource that drivers may claim
+ * @unnest: and no longer
+ * @msi_create: a parent for the MSI domains of one function; 0 or a negative
+ *	error
+ * @msi_remove: and back; nothing stands on it any more
+ *
+ * All but those two may sleep.
  */
 struct smartio_link_ops {
 	struct module *owner;
@@ -171,6 +185,25 @@ struct smartio_link_ops {
 	int (*map_irq)(struct smartio_link *link, struct device *dev, u64 addr,
 		       u64 *device_addr);
 	void (*unmap)(struct smartio_link *link, struct device *dev);
+
+	int (*space_alloc)(struct smartio_link *link,
+			   struct smartio_space *space);
+	void (*space_free)(struct smartio_link *link,
+			   struct smartio_space *space);
+	int (*space_map)(struct smartio_link *link,
+			 struct smartio_space *space, u64 addr,
+			 phys_addr_t phys, size_t size, int prot, gfp_t gfp);
+	size_t (*space_unmap)(struct smartio_link *link,
+			      struct smartio_space *space, u64 addr,
+			      size_t size);
+	phys_addr_t (*space_phys)(struct smartio_link *link, u64 addr);
+	int (*nest)(struct smartio_link *link, struct resource *resource);
+	void (*unnest)(struct smartio_link *link, struct resource *resource);
+	int (*msi_create)(struct smartio_link *link,
+			  const struct smartio_msi_ops *ops, void *context,
+			  struct irq_domain **domain);
+	void (*msi_remove)(struct smartio_link *link,
+			   struct irq_domain *domain);
 };
 
 /**

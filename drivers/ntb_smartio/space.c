@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ranges of IOVAs of the NTB, each for one function of the peer that is lent to
+ * this host as a whole: what it may reach is mapped there, and no other's
+ * function has it.
+ *
+ * The NTB's domain is the DMA API's, which allocates below the DMA mask. With an
+ * IOMMU that mask leaves the upper half of what aperture 0 covers free
+ * (link_limit_addresses()), and the ranges are there.
+ */
+#include <linux/iommu.h>
+#include <linux/log2.h>
+#include <linux/pci.h>
+
+#include "link.h"
+
+#define LINK_SPACES	(1U << LINK_SPACE_SHIFT)
+
+/* Bits of the addresses that aperture 0 covers. */
+static unsigned int link_address_bits(struct ntb_link *link)
+{
+	return ilog2(link->own[0].size);
+}
+
+static u64 link_space_size(struct ntb_link *link)
+{
+	return 1ULL << (link_address_bits(link) - 1 - LINK_SPACE_SHIFT);
+}
+
+static u64 link_space_base(struct ntb_link *link, unsigned int slot)
+{
+	return (1ULL << (link_address_bits(link) - 1)) +
+	       slot * link_space_size(link);
+}
+
+static bool link_overlap(u64 base, u64 size, u64 other, u64 other_size)
+{
+	return base < other + other_size && other < base + size;
+}
+
+/*
+ * Whether addresses may be taken for this host's memory: interrupts are not
+ * memory, and a switch hands what is addressed to a device below the same port
+ * to that one, before an IOMMU has seen it.
+ */
+static bool link_space_sound(struct ntb_link *link, u64 base, u64 size)
+{
+	struct pci_dev *port = pcie_find_root_port(link->ntb->pdev);
+	struct pci_bus_region region;
+	struct resource *window;
+	int i;
+
+	if (link_overlap(base, size, LINK_MSI_BASE, LINK_MSI_SIZE))
+		return false;
+	for (i = 0; port && i < PCI_BRIDGE_RESOURCE_NUM; i++) {
+		window = &port->resource[PCI_BRIDGE_RESOURCES + i];
+		if (!(window->flags & IORESOURCE_MEM) || !resource_size(window))
+			continue;
+		pcibios_resource_to_bus(port->bus, &region, window);
+		if (link_overlap(base, size, region.start,
+				 region.end - region.start + 1))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Returns 0; -EOPNOTSUPP: there is no IOMMU, all of this host's memory is open,
+ * or only the pool; -ENOSPC: all are in use.
+ */
+int link_space_alloc(struct ntb_link *link, struct smartio_space *space)
+{
+	unsigned int slot;
+	int ret = -ENOSPC;
+	u64 base;
+
+	if (!link->iommu || !link->own[0].size)
+		return -EOPNOTSUPP;
+	mutex_lock(&link->spaces_lock);
+	for (slot = 0; slot < LINK_SPACES; slot++) {
+		base = link_space_base(link, slot);
+		if (link->spaces & BIT(slot) ||
+		    !link_space_sound(link, base, link_space_size(link)))
+			continue;
+		link->spaces |= BIT(slot);
+		space->base = base;
+		space->size = link_space_size(link);
+		atomic64_set(&space->mapped, 0);
+		ret = 0;
+		break;
+	}
+	mutex_unlock(&link->spaces_lock);
+	return ret;
+}
+
+/* Nothing is mapped there any more. What is left, nobody gets. */
+void link_space_free(struct ntb_link *link, struct smartio_space *space)
+{
+	unsigned int slot = (space->base - link_space_base(link, 0)) /
+			    link_space_size(link);
+
+	if (atomic64_read(&space->mapped)) {
+		dev_err(link->base.dma,
+			"%s: %lld bytes are left mapped at %#llx, which stay unused\n",
+			link->base.name, atomic64_read(&space->mapped),
+			space->base);
+		return;
+	}
+	mutex_lock(&link->spaces_lock);
+	link->spaces &= ~BIT(slot);
+	mutex_unlock(&link->spaces_lock);
+}
+
+/* Any context. */
+int link_space_map(struct ntb_link *link, struct smartio_space *space,
+		   u64 addr, phys_addr_t phys, size_t size, int prot, gfp_t gfp)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(link->base.dma);
+	int ret;
+
+	if (addr < space->base || size > space->size ||
+	    addr - space->base > space->size - size)
+		return -ERANGE;
+	ret = iommu_map(domain, addr, phys, size, prot, gfp);
+	if (!ret)
+		atomic64_add(size, &space->mapped);
+	return ret;
+}
+
+/* The function can't reach it any more when this returns. Any context. */
+size_t link_space_unmap(struct ntb_link *link, struct smartio_space *space,
+			u64 addr, size_t size)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(link->base.dma);
+
+	size = iommu_unmap(domain, addr, size);
+	atomic64_sub(size, &space->mapped);
+	return size;
+}
+
+phys_addr_t link_space_phys(struct ntb_link *link, u64 addr)
+{
+	return iommu_iova_to_phys(iommu_get_domain_for_dev(link->base.dma),
+				  addr);
+}

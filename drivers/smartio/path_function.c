@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a borrower of a whole PCI function needs of the path beyond a session:
+ * addresses of its own, registers as resources, interrupts as the PCI core
+ * makes them. Only links have that.
+ */
+#include <linux/ioport.h>
+#include <linux/module.h>
+#include <linux/smartio_transport.h>
+
+#include "path.h"
+
+static struct smartio_link *path_link(struct smartio_device *sdev)
+{
+	struct smartio_path *path = to_path(sdev);
+
+	return path->ops->link ? path->ops->link(path) : NULL;
+}
+
+/**
+ * smartio_space_alloc() - addresses that nobody else's function has
+ * @sdev: the path
+ * @space: filled in; stays valid until smartio_space_free()
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EOPNOTSUPP: this host has no IOMMU: smartio_dma_scattered() says
+ * whether all of its memory is open; -ENOSPC.
+ */
+int smartio_space_alloc(struct smartio_device *sdev,
+			struct smartio_space *space)
+{
+	struct smartio_link *link = path_link(sdev);
+
+	if (!link || !link->ops->space_alloc)
+		return -EOPNOTSUPP;
+	return link->ops->space_alloc(link, space);
+}
+EXPORT_SYMBOL_GPL(smartio_space_alloc);
+
+/**
+ * smartio_space_free() - and back
+ * @sdev: the path; the session is over
+ * @space: nothing is mapped there any more
+ *
+ * Context: process, may sleep.
+ */
+void smartio_space_free(struct smartio_device *sdev,
+			struct smartio_space *space)
+{
+	struct smartio_link *link = path_link(sdev);
+
+	link->ops->space_free(link, space);
+}
+EXPORT_SYMBOL_GPL(smartio_space_free);
+
+/**
+ * smartio_space_map() - let addresses lead to memory of this host
+ * @sdev: the path
+ * @space: from smartio_space_alloc()
+ * @addr: in it
+ * @phys: the memory
+ * @size: bytes, whole pages
+ * @prot: IOMMU_...
+ * @gfp: for page tables
+ *
+ * Context: any.
+ * Return: 0; -ERANGE: not in @space; another negative error.
+ */
+int smartio_space_map(struct smartio_device *sdev, struct smartio_space *space,
+		      u64 addr, phys_addr_t phys, size_t size, int prot,
+		      gfp_t gfp)
+{
+	struct smartio_link *link = path_link(sdev);
+
+	return link->ops->space_map(link, space, addr, phys, size, prot, gfp);
+}
+EXPORT_SYMBOL_GPL(smartio_space_map);
+
+/**
+ * smartio_space_unmap() - and no longer
+ * @sdev: the path
+ * @space: from smartio_space_alloc()
+ * @addr: in it
+ * @size: bytes, whole pages
+ *
+ * Context: any.
+ * Return: how many bytes were mapped; nothing reaches them any more.
+ */
+size_t smartio_space_unmap(struct smartio_device *sdev,
+			   struct smartio_space *space, u64 addr, size_t size)
+{
+	struct smartio_link *link = path_link(sdev);
+
+	return link->ops->space_unmap(link, space, addr, size);
+}
+EXPORT_SYMBOL_GPL(smartio_space_unmap);
+
+/**
+ * smartio_space_phys() - where an address leads
+ * @sdev: the path
+ * @addr: in a space of it
+ *
+ * Context: any.
+ * Return: the memory, or 0.
+ */
+phys_addr_t smartio_space_phys(struct smartio_device *sdev, u64 addr)
+{
+	struct smartio_link *link = path_link(sdev);
+
+	return link->ops->space_phys(link, addr);
+}
+EXPORT_SYMBOL_GPL(smartio_space_phys);
+
+/**
+ * smartio_bar_resource() - registers of the device, as drivers claim them
+ * @sdev: the path, with a session open
+ * @bar: number
+ * @size: bytes, from its beginning
+ * @resource: start, end, and parent are filled in; stays valid until
+ *	smartio_bar_resource_put()
+ *
+ * Context: process, may sleep for seconds.
+ * Return: 0; -EOPNOTSUPP; -ENOLINK; -EACCES; -ENOSPC or -ERANGE: the link can't
+ * reach it; -EBUSY: somebody has claimed it; -ETIMEDOUT.
+ */
+int smartio_bar_resource(struct smartio_device *sdev, unsigned int bar,
+			 size_t size, struct resource *resource)
+{
+	struct smartio_link *link = path_link(sdev);
+	struct smartio_path *path = to_path(sdev);
+	u64 id = smartio_path_session(path);
+	phys_addr_t phys;
+	int ret;
+
+	might_sleep();
+	if (!link || !link->ops->nest || !path->ops->bar_phys)
+		return -EOPNOTSUPP;
+	if (!id)
+		return -ENOLINK;
+	ret = path->ops->bar_phys(path, id, bar, 0, size, &phys);
+	if (ret)
+		return ret;
+	resource->start = phys;
+	resource->end = phys + size - 1;
+	return link->ops->nest(link, resource);
+}
+EXPORT_SYMBOL_GPL(smartio_bar_resource);
+
+/**
+ * smartio_bar_resource_put() - they are not claimed any more
+ * @sdev: the path; the session may be over, but not closed
+ * @resource: from smartio_bar_resource()
+ *
+ * Context: process, may sleep.
+ */
+void smartio_bar_resource_put(struct smartio_device *sdev,
+			      struct resource *resource)
+{
+	struct smartio_link *link = path_link(sdev);
+
+	link->ops->unnest(link, resource);
+}
+EXPORT_SYMBOL_GPL(smartio_bar_resource_put);
+
+/**
+ * smartio_msi_create() - a parent for the function's MSI domains
+ * @sdev: the path
+ * @ops: told of what the function has to send
+ * @context: for @ops
+ * @domain: filled in, for dev_set_msi_domain()
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EOPNOTSUPP; -ENOSPC: no window leads to interrupts; -ENOMEM.
+ */
+int smartio_msi_create(struct smartio_device *sdev,
+		       const struct smartio_msi_ops *ops, void *context,
+		       struct irq_domain **domain)
+{
+	struct smartio_link *link = path_link(sdev);
+
+	if (!link || !link->ops->msi_create)
+		return -EOPNOTSUPP;
+	return link->ops->msi_create(link, ops, context, domain);
+}
+EXPORT_SYMBOL_GPL(smartio_msi_create);
+
+/**
+ * smartio_msi_remove() - and back
+ * @sdev: the path
+ * @domain: from smartio_msi_create(); nothing stands on it any more
+ *
+ * Context: process, may sleep.
+ */
+void smartio_msi_remove(struct smartio_device *sdev, struct irq_domain *domain)
+{
+	struct smartio_link *link = path_link(sdev);
+
+	link->ops->msi_remove(link, domain);
+}
+EXPORT_SYMBOL_GPL(smartio_msi_remove);
