@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * smartio_pci: a PCI function of another host, as if it sat in this one. From
+ * the top:
+ *
+ *   borrow_main.c      paths, and when a function comes and goes
+ *   borrow_function.c  it is opened, described, shown to the PCI core; and gone
+ *   borrow_irq.c       its interrupts, and what else the lender is asked for
+ *   borrow_bus.c       its configuration space
+ *   borrow_dma.c       its IOMMU, which is ours: what it reaches of this host
+ *
+ *   reply_check.c      whether the lender describes something sound
+ *   config_mask.c      what of configuration space may be written
+ */
+#ifndef _SMARTIO_PCI_BORROW_H
+#define _SMARTIO_PCI_BORROW_H
+
+#include <linux/iommu.h>
+#include <linux/pci.h>
+#include <linux/smartio.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "proto.h"
+
+struct borrow_function;
+
+/**
+ * struct borrow_vector - an interrupt of a function
+ * @virq: here
+ * @addr: its message
+ * @data: its message
+ * @sent: @addr and @data are what the function sends; 0: nothing yet
+ * @sent_data: as @sent
+ * @masked: it is not to be sent
+ * @dirty: the lender has to be told
+ */
+struct borrow_vector {
+	unsigned int virq;
+	u64 addr;
+	u32 data;
+	u64 sent;
+	u32 sent_data;
+	bool masked;
+	bool dirty;
+};
+
+/* What the lender has to be told, in this order. */
+#define BORROW_RESET	0
+#define BORROW_VECTORS	1
+#define BORROW_MSI	2
+#define BORROW_MASTER	3
+
+/**
+ * struct borrow_bus_ops - what writes to configuration space mean; atomic
+ * @command: the command register was written
+ * @msi: the flags of MSI were
+ * @msix: those of MSI-X were
+ * @reset: the function is to be reset
+ */
+struct borrow_bus_ops {
+	void (*command)(struct borrow_function *f, u16 command);
+	void (*msi)(struct borrow_function *f, u16 flags);
+	void (*msix)(struct borrow_function *f, u16 flags);
+	void (*reset)(struct borrow_function *f);
+};
+
+/**
+ * struct borrow_function - a function, for one session
+ * @sysdata: as x86 wants it
+ * @sdev: the path
+ * @bridge: its host bridge, which this is a part of
+ * @bus: its bus; NULL: not shown
+ * @domain: its PCI domain
+ * @busn: the bus's number
+ * @bars: the registers, windows of @bridge
+ * @bar_count: how many of them are there
+ * @bar_number: of each
+ * @bar_bus: the lender's address of each
+ *
+ * @bus_ops: for @config
+ * @config_lock: protects the next four
+ * @config: configuration space
+ * @writable: what of it can be written
+ * @seer: only this task sees it for now, if not NULL
+ * @lost: reads are all ones, writes are nothing, for good
+ * @resetting: reads are all ones until the lender has reset it
+ * @msi_cap: in @config, or 0
+ * @msix_cap: in @config, or 0
+ * @exp_cap: in @config, or 0
+ *
+ * @irqs: parent of its MSI domains
+ * @vector_lock: protects the next
+ * @vectors: MSI-X, or MSI
+ * @vector_count: how many
+ * @pending: BORROW_...
+ * @msi_on: MSI is enabled
+ * @msi_order: log2 of how many
+ * @master: it may be a bus master
+ * @post: tells the lender
+ *
+ * @flat: there is no IOMMU: all of this host's memory is open to the lender
+ * @flat_size: so much of it
+ * @space: else: its addresses here
+ * @dma_offset: from addresses of this host to those that it uses
+ */
+struct borrow_function {
+	struct pci_sysdata sysdata;
+	struct smartio_device *sdev;
+	struct pci_host_bridge *bridge;
+	struct pci_bus *bus;
+	int domain;
+	struct resource busn;
+	struct resource bars[SPCI_BARS];
+	unsigned int bar_count;
+	unsigned int bar_number[SPCI_BARS];
+	u64 bar_bus[SPCI_BARS];
+
+	const struct borrow_bus_ops *bus_ops;
+	raw_spinlock_t config_lock;	/* config to resetting */
+	u32 config[SPCI_CONFIG_SIZE / 4];
+	u32 writable[SPCI_CONFIG_SIZE / 4];
+	struct task_struct *seer;
+	bool lost;
+	bool resetting;
+	unsigned int msi_cap;
+	unsigned int msix_cap;
+	unsigned int exp_cap;
+
+	struct irq_domain *irqs;
+	raw_spinlock_t vector_lock;	/* vectors to master */
+	struct borrow_vector *vectors;
+	unsigned int vector_count;
+	unsigned long pending;
+	bool msi_on;
+	unsigned int msi_order;
+	bool master;
+	struct work_struct post;
+
+	bool flat;
+	u64 flat_size;
+	struct smartio_space space;
+	u64 dma_offset;
+};
+
+static inline struct borrow_function *borrow_of_bus(struct pci_bus *bus)
+{
+	return container_of(to_pci_sysdata(bus), struct borrow_function,
+			    sysdata);
+}
+
+/* borrow_bus.c */
+extern struct pci_ops borrow_pci_ops;
+
+void borrow_config_init(struct borrow_function *f,
+			const struct spci_describe_reply *d);
+void borrow_config_lose(struct borrow_function *f);
+void borrow_config_reset_done(struct borrow_function *f);
+
+/* borrow_irq.c */
+extern const struct borrow_bus_ops borrow_bus_ops;
+
+int borrow_irq_init(struct borrow_function *f, unsigned int vectors);
+void borrow_irq_exit(struct borrow_function *f);
+int borrow_posts_init(void);
+void borrow_posts_exit(void);
+
+/* borrow_dma.c */
+int borrow_dma_init(struct borrow_function *f);
+void borrow_dma_exit(struct borrow_function *f);
+int borrow_iommu_init(void);
+void borrow_iommu_exit(void);
+
+/* borrow_function.c */
+int borrow_function_add(struct smartio_device *sdev,
+			struct borrow_function **function);
+void borrow_function_lose(struct borrow_function *f);
+void borrow_function_remove(struct borrow_function *f);
+
+#endif /* _SMARTIO_PCI_BORROW_H */

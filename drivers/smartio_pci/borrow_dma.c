@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The IOMMU of borrowed functions, as this host's kernel sees it. What a
+ * function says goes through the NTB; so what is mapped for it is mapped for
+ * the NTB, in a range of addresses that it alone has, and its addresses are
+ * those plus the offset of the session. The DMA API and vfio use it as they use
+ * any.
+ *
+ * Without an IOMMU behind the NTB, all memory is open, and the function's
+ * addresses are this host's plus the offset: an identity domain, and a range
+ * for the DMA API.
+ */
+#include <linux/dma-direct.h>
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/property.h>
+#include <linux/slab.h>
+
+#include "borrow.h"
+
+/**
+ * struct borrow_domain - a domain for one function
+ * @domain: what the IOMMU core sees
+ * @f: the function
+ */
+struct borrow_domain {
+	struct iommu_domain domain;
+	struct borrow_function *f;
+};
+
+#define to_borrow_domain(d) container_of(d, struct borrow_domain, domain)
+
+static struct iommu_device borrow_iommu;
+static struct fwnode_handle *borrow_node;
+
+static struct borrow_function *borrow_of_device(struct device *dev)
+{
+	if (!dev_is_pci(dev) || to_pci_dev(dev)->bus->ops != &borrow_pci_ops)
+		return NULL;
+	return borrow_of_bus(to_pci_dev(dev)->bus);
+}
+
+/* ---- domains ---- */
+
+static int borrow_attach(struct iommu_domain *domain, struct device *dev)
+{
+	struct borrow_function *f = to_borrow_domain(domain)->f;
+
+	return borrow_of_device(dev) == f ? 0 : -EINVAL;
+}
+
+static int borrow_map(struct iommu_domain *domain, unsigned long iova,
+		      phys_addr_t phys, size_t page, size_t count, int prot,
+		      gfp_t gfp, size_t *mapped)
+{
+	struct borrow_function *f = to_borrow_domain(domain)->f;
+	int ret;
+
+	ret = smartio_space_map(f->sdev, &f->space, iova - f->dma_offset, phys,
+				page * count, prot, gfp);
+	if (!ret)
+		*mapped = page * count;
+	return ret;
+}
+
+static size_t borrow_unmap(struct iommu_domain *domain, unsigned long iova,
+			   size_t page, size_t count,
+			   struct iommu_iotlb_gather *gather)
+{
+	struct borrow_function *f = to_borrow_domain(domain)->f;
+
+	return smartio_space_unmap(f->sdev, &f->space, iova - f->dma_offset,
+				   page * count);
+}
+
+static phys_addr_t borrow_phys(struct iommu_domain *domain, dma_addr_t iova)
+{
+	struct borrow_function *f = to_borrow_domain(domain)->f;
+
+	return smartio_space_phys(f->sdev, iova - f->dma_offset);
+}
+
+static void borrow_domain_free(struct iommu_domain *domain)
+{
+	kfree(to_borrow_domain(domain));
+}
+
+static const struct iommu_domain_ops borrow_domain_ops = {
+	.attach_dev = borrow_attach,
+	.map_pages = borrow_map,
+	.unmap_pages = borrow_unmap,
+	.iova_to_phys = borrow_phys,
+	.free = borrow_domain_free,
+};
+
+static int borrow_identity_attach(struct iommu_domain *domain,
+				  struct device *dev)
+{
+	return 0;
+}
+
+static const struct iommu_domain_ops borrow_identity_ops = {
+	.attach_dev = borrow_identity_attach,
+};
+
+static struct iommu_domain borrow_identity = {
+	.type = IOMMU_DOMAIN_IDENTITY,
+	.ops = &borrow_identity_ops,
+};
+
+/* ---- the IOMMU ---- */
+
+static bool borrow_capable(struct device *dev, enum iommu_cap cap)
+{
+	return cap == IOMMU_CAP_CACHE_COHERENCY;
+}
+
+static struct iommu_domain *borrow_domain_alloc(struct device *dev)
+{
+	struct borrow_function *f = dev ? borrow_of_device(dev) : NULL;
+	struct borrow_domain *domain;
+
+	if (!f || f->flat)
+		return ERR_PTR(-EOPNOTSUPP);
+	domain = kzalloc(sizeof(*domain), GFP_KERNEL);
+	if (!domain)
+		return ERR_PTR(-ENOMEM);
+	domain->f = f;
+	domain->domain.pgsize_bitmap = PAGE_SIZE;
+	domain->domain.geometry.aperture_start = f->space.base + f->dma_offset;
+	domain->domain.geometry.aperture_end = f->space.base + f->dma_offset +
+					       f->space.size - 1;
+	domain->domain.geometry.force_aperture = true;
+	return &domain->domain;
+}
+
+static struct iommu_device *borrow_probe_device(struct device *dev)
+{
+	return borrow_of_device(dev) ? &borrow_iommu : ERR_PTR(-ENODEV);
+}
+
+static int borrow_domain_type(struct device *dev)
+{
+	return borrow_of_device(dev)->flat ? IOMMU_DOMAIN_IDENTITY :
+					     IOMMU_DOMAIN_DMA;
+}
+
+/* The module stays loaded as long as a function is here. */
+static const struct iommu_ops borrow_iommu_ops = {
+	.owner = THIS_MODULE,
+	.capable = borrow_capable,
+	.domain_alloc_paging = borrow_domain_alloc,
+	.identity_domain = &borrow_identity,
+	.probe_device = borrow_probe_device,
+	.device_group = generic_device_group,
+	.def_domain_type = borrow_domain_type,
+	.default_domain_ops = &borrow_domain_ops,
+	.pgsize_bitmap = PAGE_SIZE,
+};
+
+/* ---- functions, as they come ---- */
+
+/* The core frees it when a driver goes, so each gets a new one. */
+static void borrow_range_set(struct device *dev, struct borrow_function *f)
+{
+	struct bus_dma_region *map;
+
+	if (!f->flat || dev->dma_range_map)
+		return;
+	/* the second is the end */
+	map = kcalloc(2, sizeof(*map), GFP_KERNEL);
+	if (!map)
+		return;
+	map[0].dma_start = f->dma_offset;
+	map[0].size = f->flat_size;
+	dev->dma_range_map = map;
+}
+
+/*
+ * Before the IOMMU core's own notifier, of priority 0, looks for who is in
+ * charge: the machine's IOMMU never sees the function.
+ */
+static int borrow_bus_notify(struct notifier_block *nb, unsigned long action,
+			     void *data)
+{
+	struct borrow_function *f = borrow_of_device(data);
+
+	if (!f)
+		return NOTIFY_DONE;
+	switch (action) {
+	case BUS_NOTIFY_ADD_DEVICE:
+		return notifier_from_errno(iommu_fwspec_init(data,
+							     borrow_node));
+	case BUS_NOTIFY_BIND_DRIVER:
+		borrow_range_set(data, f);
+		return NOTIFY_OK;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block borrow_notifier = {
+	.notifier_call = borrow_bus_notify,
+	.priority = INT_MAX,
+};
+
+/* A session is open. Returns 0; -EOPNOTSUPP: nothing is open but a pool. */
+int borrow_dma_init(struct borrow_function *f)
+{
+	int ret = smartio_space_alloc(f->sdev, &f->space);
+
+	f->dma_offset = smartio_to_device(f->sdev, 0);
+	if (ret != -EOPNOTSUPP)
+		return ret;
+	if (!smartio_dma_scattered(f->sdev)) {
+		dev_err(&f->sdev->dev,
+			"no IOMMU is behind the NTB: what a function writes needs all memory open (flat_window=1)\n");
+		return ret;
+	}
+	f->flat = true;
+	f->flat_size = (u64)dma_get_mask(smartio_dma_device(f->sdev)) + 1;
+	return 0;
+}
+
+/* The session is over, and the function gone. */
+void borrow_dma_exit(struct borrow_function *f)
+{
+	if (!f->flat)
+		smartio_space_free(f->sdev, &f->space);
+}
+
+int __init borrow_iommu_init(void)
+{
+	int ret;
+
+	borrow_node = fwnode_create_software_node(NULL, NULL);
+	if (IS_ERR(borrow_node))
+		return PTR_ERR(borrow_node);
+	ret = iommu_device_sysfs_add(&borrow_iommu, NULL, NULL, "smartio");
+	if (ret)
+		goto remove_node;
+	borrow_iommu.fwnode = borrow_node;
+	ret = iommu_device_register(&borrow_iommu, &borrow_iommu_ops, NULL);
+	if (ret)
+		goto remove_sysfs;
+	ret = bus_register_notifier(&pci_bus_type, &borrow_notifier);
+	if (!ret)
+		return 0;
+	iommu_device_unregister(&borrow_iommu);
+remove_sysfs:
+	iommu_device_sysfs_remove(&borrow_iommu);
+remove_node:
+	fwnode_remove_software_node(borrow_node);
+	return ret;
+}
+
+void borrow_iommu_exit(void)
+{
+	bus_unregister_notifier(&pci_bus_type, &borrow_notifier);
+	iommu_device_unregister(&borrow_iommu);
+	iommu_device_sysfs_remove(&borrow_iommu);
+	fwnode_remove_software_node(borrow_node);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A function comes: a session is opened, the lender describes it, and a host
+ * bridge and a PCI domain of its own show it to the PCI core. It goes: the PCI
+ * core takes it away from its driver, and then the session is closed.
+ *
+ * pci_rescan_remove_lock is not held. Whoever pulls the NTB out holds it while
+ * the NTB's driver waits for this one. Instead nobody but this task sees the
+ * function until it is complete, and it is the only one on its bus.
+ */
+#include <linux/idr.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "borrow.h"
+#include "proto_check.h"
+
+#define BORROW_DESCRIBE_MS	10000
+
+/* PCI addresses as people and programs know them have 16 bits for it. */
+#define BORROW_DOMAIN_MIN	0x1000
+#define BORROW_DOMAIN_MAX	0xffff
+
+static DEFINE_IDA(borrow_domains);
+
+static int borrow_describe(struct smartio_device *sdev,
+			   struct spci_describe_reply *d)
+{
+	struct spci_describe_req request = {
+		.op = cpu_to_le16(SPCI_DESCRIBE),
+		.version = cpu_to_le16(SPCI_VERSION),
+	};
+	size_t size = sizeof(*d);
+	int ret;
+
+	ret = smartio_call(sdev, &request, sizeof(request), d, &size,
+			   BORROW_DESCRIBE_MS);
+	if (!ret && !spci_reply_ok(d, size))
+		ret = -EPROTO;
+	return ret;
+}
+
+static void borrow_bars_put(struct borrow_function *f)
+{
+	while (f->bar_count)
+		smartio_bar_resource_put(f->sdev, &f->bars[--f->bar_count]);
+}
+
+/*
+ * Where this host finds the registers. The bus addresses are the lender's, with
+ * an offset for each, so a 32-bit BAR may lie anywhere in this host's memory.
+ */
+static int borrow_bars(struct borrow_function *f,
+		       const struct spci_describe_reply *d)
+{
+	struct resource *r;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < SPCI_BARS; i++) {
+		if (!d->bars[i].size)
+			continue;
+		r = &f->bars[f->bar_count];
+		r->name = dev_name(&f->sdev->dev);
+		r->flags = IORESOURCE_MEM;
+		ret = smartio_bar_resource(f->sdev, i,
+					   le64_to_cpu(d->bars[i].size), r);
+		if (ret) {
+			dev_err(&f->sdev->dev,
+				"registers of BAR %u can't be reached: %d\n", i,
+				ret);
+			borrow_bars_put(f);
+			return ret;
+		}
+		f->bar_number[f->bar_count] = i;
+		f->bar_bus[f->bar_count++] = le64_to_cpu(d->bars[i].bus);
+	}
+	return 0;
+}
+
+/* From the highest on: the PCI core would join neighbours, but only upwards. */
+static void borrow_windows(struct borrow_function *f)
+{
+	unsigned int i, n, next = 0;
+	u64 below = U64_MAX;
+
+	for (n = 0; n < f->bar_count; n++) {
+		u64 highest = 0;
+
+		for (i = 0; i < f->bar_count; i++) {
+			if (f->bars[i].start < below &&
+			    f->bars[i].start >= highest) {
+				highest = f->bars[i].start;
+				next = i;
+			}
+		}
+		below = highest;
+		pci_add_resource_offset(&f->bridge->windows, &f->bars[next],
+					f->bars[next].start - f->bar_bus[next]);
+	}
+}
+
+static int borrow_show(struct borrow_function *f)
+{
+	struct pci_host_bridge *bridge = f->bridge;
+	int ret;
+
+	f->domain = ida_alloc_range(&borrow_domains, BORROW_DOMAIN_MIN,
+				    BORROW_DOMAIN_MAX, GFP_KERNEL);
+	if (f->domain < 0)
+		return f->domain;
+	f->sysdata.domain = f->domain;
+	f->sysdata.node = dev_to_node(smartio_dma_device(f->sdev));
+	bridge->dev.parent = &f->sdev->dev;
+	bridge->sysdata = &f->sysdata;
+	bridge->ops = &borrow_pci_ops;
+	f->busn = (struct resource){
+		.name = dev_name(&f->sdev->dev),
+		.flags = IORESOURCE_BUS | IORESOURCE_PCI_FIXED,
+	};
+	pci_add_resource(&bridge->windows, &f->busn);
+	borrow_windows(f);
+	dev_set_msi_domain(&bridge->dev, f->irqs);
+	WRITE_ONCE(f->seer, current);
+	ret = pci_scan_root_bus_bridge(bridge);
+	if (ret) {
+		ida_free(&borrow_domains, f->domain);
+		return ret;
+	}
+	f->bus = bridge->bus;
+	pci_bus_claim_resources(f->bus);
+	WRITE_ONCE(f->seer, NULL);
+	pci_bus_add_devices(f->bus);
+	return 0;
+}
+
+static int borrow_open(struct borrow_function *f,
+		       const struct spci_describe_reply *d)
+{
+	unsigned int vectors = le16_to_cpu(d->vectors);
+	int ret;
+
+	borrow_config_init(f, d);
+	ret = borrow_bars(f, d);
+	if (ret)
+		return ret;
+	ret = borrow_dma_init(f);
+	if (ret)
+		goto put_bars;
+	ret = borrow_irq_init(f, vectors);
+	if (ret)
+		goto exit_dma;
+	ret = borrow_show(f);
+	if (ret)
+		goto exit_irq;
+	return 0;
+
+exit_irq:
+	borrow_irq_exit(f);
+exit_dma:
+	borrow_dma_exit(f);
+put_bars:
+	borrow_bars_put(f);
+	return ret;
+}
+
+/* Returns 0 and the function, or what smartio_open() or the lender said. */
+int borrow_function_add(struct smartio_device *sdev,
+			struct borrow_function **function)
+{
+	struct spci_describe_reply *d = kzalloc(sizeof(*d), GFP_KERNEL);
+	struct pci_host_bridge *bridge = NULL;
+	struct borrow_function *f;
+	int ret;
+
+	if (!d)
+		return -ENOMEM;
+	ret = smartio_open(sdev);
+	if (ret)
+		goto free;
+	ret = borrow_describe(sdev, d);
+	if (ret)
+		goto close;
+	ret = -ENOMEM;
+	bridge = pci_alloc_host_bridge(sizeof(*f));
+	if (!bridge)
+		goto close;
+	f = pci_host_bridge_priv(bridge);
+	f->bridge = bridge;
+	f->sdev = sdev;
+	ret = borrow_open(f, d);
+	if (ret)
+		goto free_bridge;
+	*function = f;
+	kfree(d);
+	return 0;
+
+free_bridge:
+	pci_free_host_bridge(bridge);
+close:
+	smartio_close(sdev);
+free:
+	kfree(d);
+	return ret;
+}
+
+static int borrow_disconnect(struct pci_dev *pdev, void *data)
+{
+	pdev->error_state = pci_channel_io_perm_failure;
+	return 0;
+}
+
+/*
+ * The link or the session is lost: from now on it is what a function that was
+ * pulled out is to its driver. Does not wait for anybody.
+ */
+void borrow_function_lose(struct borrow_function *f)
+{
+	borrow_config_lose(f);
+	pci_walk_bus(f->bus, borrow_disconnect, NULL);
+}
+
+static int borrow_tell_driver(struct pci_dev *pdev, void *data)
+{
+	const struct pci_error_handlers *handlers;
+
+	device_lock(&pdev->dev);
+	handlers = pdev->driver ? pdev->driver->err_handler : NULL;
+	if (handlers && handlers->error_detected)
+		handlers->error_detected(pdev, pci_channel_io_perm_failure);
+	device_unlock(&pdev->dev);
+	return 0;
+}
+
+/* It goes; if it was lost, its driver is told so first. */
+void borrow_function_remove(struct borrow_function *f)
+{
+	struct smartio_device *sdev = f->sdev;
+	struct pci_host_bridge *bridge = f->bridge;
+
+	if (READ_ONCE(f->lost))
+		pci_walk_bus(f->bus, borrow_tell_driver, NULL);
+	pci_stop_root_bus(f->bus);
+	pci_remove_root_bus(f->bus);
+	/* for who still has a reference */
+	borrow_config_lose(f);
+	borrow_irq_exit(f);
+	borrow_bars_put(f);
+	/* this host writes to nothing of it any more */
+	smartio_close(sdev);
+	borrow_dma_exit(f);
+	ida_free(&borrow_domains, f->domain);
+	pci_free_host_bridge(bridge);
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the lender is asked for while the function runs: interrupts, bus
+ * mastering, resets. All of it is asked for in atomic context. So it is noted,
+ * and a work sends what the state is then: what is noted twice is sent once.
+ */
+#include <linux/interrupt.h>
+#include <linux/irq.h>
+#include <linux/irqdomain.h>
+#include <linux/slab.h>
+
+#include "borrow.h"
+
+#define BORROW_CALL_MS	10000
+#define BORROW_RESET_MS	60000
+
+static struct workqueue_struct *borrow_wq;
+
+/* Under the lock. */
+static void borrow_note(struct borrow_function *f, unsigned int what)
+{
+	__set_bit(what, &f->pending);
+	queue_work(borrow_wq, &f->post);
+}
+
+/* ---- what the PCI core says ---- */
+
+static void borrow_msi_write(void *context, unsigned int index,
+			     unsigned int virq, u64 addr, u32 data)
+{
+	struct borrow_function *f = context;
+	struct borrow_vector *vector;
+	unsigned long flags;
+
+	if (index >= f->vector_count)
+		return;
+	raw_spin_lock_irqsave(&f->vector_lock, flags);
+	vector = &f->vectors[index];
+	vector->virq = virq;
+	vector->addr = addr;
+	vector->data = data;
+	vector->dirty = true;
+	borrow_note(f, f->msi_on ? BORROW_MSI : BORROW_VECTORS);
+	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
+}
+
+static void borrow_msi_mask(void *context, unsigned int index, bool masked)
+{
+	struct borrow_function *f = context;
+	struct borrow_vector *vector;
+	unsigned long flags;
+
+	if (index >= f->vector_count)
+		return;
+	raw_spin_lock_irqsave(&f->vector_lock, flags);
+	vector = &f->vectors[index];
+	if (vector->masked != masked) {
+		vector->masked = masked;
+		vector->dirty = true;
+		borrow_note(f, f->msi_on ? BORROW_MSI : BORROW_VECTORS);
+	}
+	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
+}
+
+static const struct smartio_msi_ops borrow_msi_ops = {
+	.write = borrow_msi_write,
+	.mask = borrow_msi_mask,
+};
+
+static void borrow_command(struct borrow_function *f, u16 command)
+{
+	bool master = command & PCI_COMMAND_MASTER;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&f->vector_lock, flags);
+	if (f->master != master) {
+		f->master = master;
+		borrow_note(f, BORROW_MASTER);
+	}
+	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
+}
+
+static void borrow_msi(struct borrow_function *f, u16 msi)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&f->vector_lock, flags);
+	f->msi_on = msi & PCI_MSI_FLAGS_ENABLE;
+	f->msi_order = (msi & PCI_MSI_FLAGS_QSIZE) >> 4;
+	borrow_note(f, BORROW_MSI);
+	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
+}
+
+/* Enabled once more, after a reset for instance: the table is empty. */
+static void borrow_msix(struct borrow_function *f, u16 msix)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	if (!(msix & PCI_MSIX_FLAGS_ENABLE) || msix & PCI_MSIX_FLAGS_MASKALL)
+		return;
+	raw_spin_lock_irqsave(&f->vector_lock, flags);
+	for (i = 0; i < f->vector_count; i++)
+		f->vectors[i].dirty = f->vectors[i].addr;
+	borrow_note(f, BORROW_VECTORS);
+	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
+}
+
+static void borrow_reset(struct borrow_function *f)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	raw_spin_lock_irqsave(&f->vector_lock, flags);
+	f->master = false;
+	f->msi_on = false;
+	f->pending = 0;
+	for (i = 0; i < f->vector_count; i++) {
+		f->vectors[i].sent = 0;
+		f->vectors[i].dirty = false;
+	}
+	borrow_note(f, BORROW_RESET);
+	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
+}
+
+const struct borrow_bus_ops borrow_bus_ops = {
+	.command = borrow_command,
+	.msi = borrow_msi,
+	.msix = borrow_msix,
+	.reset = borrow_reset,
+};
+
+/* ---- what the lender is told ---- */
+
+static int borrow_call(struct borrow_function *f, const void *request,
+		       size_t size, unsigned int ms)
+{
+	int ret = smartio_call(f->sdev, request, size, NULL, NULL, ms);
+
+	/* the link or the session is over: the rest follows from that */
+	if (ret && ret != -ENOLINK)
+		dev_err(&f->sdev->dev, "the lender refuses request %u: %d\n",
+			le16_to_cpu(*(const __le16 *)request), ret);
+	return ret;
+}
+
+static void borrow_post_reset(struct borrow_function *f)
+{
+	struct spci_reset_req request = { .op = cpu_to_le16(SPCI_RESET) };
+
+	if (!borrow_call(f, &request, sizeof(request), BORROW_RESET_MS))
+		borrow_config_reset_done(f);
+}
+
+static void borrow_post_master(struct borrow_function *f, bool on)
+{
+	struct spci_master_req request = {
+		.op = cpu_to_le16(SPCI_MASTER),
+		.on = cpu_to_le16(on),
+	};
+
+	borrow_call(f, &request, sizeof(request), BORROW_CALL_MS);
+}
+
+/* Takes what is to be said of MSI. */
+static void borrow_post_msi(struct borrow_function *f)
+{
+	struct spci_msi_req request = { .op = cpu_to_le16(SPCI_MSI) };
+	unsigned int i;
+	u32 mask = 0;
+
+	raw_spin_lock_irq(&f->vector_lock);
+	for (i = 0; i < min(f->vector_count, 1U << f->msi_order); i++) {
+		mask |= f->vectors[i].masked ? BIT(i) : 0;
+		f->vectors[i].dirty = false;
+	}
+	request.on = f->msi_on && f->vector_count && f->vectors[0].addr;
+	request.order = f->msi_order;
+	request.mask = cpu_to_le32(mask);
+	if (request.on) {
+		request.data = cpu_to_le32(f->vectors[0].data);
+		request.addr = cpu_to_le64(f->vectors[0].addr);
+	}
+	raw_spin_unlock_irq(&f->vector_lock);
+	borrow_call(f, &request, sizeof(request), BORROW_CALL_MS);
+}
+
+static unsigned int borrow_vectors_take(struct borrow_function *f,
+					struct spci_vectors_req *request)
+{
+	struct borrow_vector *vector;
+	struct spci_vector *to;
+	unsigned int i, count = 0;
+
+	raw_spin_lock_irq(&f->vector_lock);
+	for (i = 0; i < f->vector_count && count < SPCI_VECTORS_MAX; i++) {
+		vector = &f->vectors[i];
+		if (!vector->dirty)
+			continue;
+		vector->dirty = false;
+		if (!vector->addr)
+			continue;
+		to = &request->vectors[count++];
+		to->index = cpu_to_le16(i);
+		to->flags = cpu_to_le16(vector->masked ? SPCI_MASKED : 0);
+		to->data = cpu_to_le32(vector->data);
+		to->addr = cpu_to_le64(vector->addr);
+	}
+	raw_spin_unlock_irq(&f->vector_lock);
+	return count;
+}
+
+/*
+ * The function sends them now. Where one moved, what came between the two
+ * messages may be lost, and x86 waits for the first that comes at the new place
+ * before it gives the old one up: so one comes.
+ */
+static void borrow_vectors_settle(struct borrow_function *f,
+				  const struct spci_vectors_req *request,
+				  unsigned int count)
+{
+	struct borrow_vector *vector;
+	struct irq_data *irq;
+	unsigned int i;
+	bool moved;
+
+	for (i = 0; i < count; i++) {
+		vector = &f->vectors[le16_to_cpu(request->vectors[i].index)];
+		raw_spin_lock_irq(&f->vector_lock);
+		moved = vector->sent && !vector->masked &&
+			(vector->sent != le64_to_cpu(request->vectors[i].addr) ||
+			 vector->sent_data != le32_to_cpu(request->vectors[i].data));
+		vector->sent = le64_to_cpu(request->vectors[i].addr);
+		vector->sent_data = le32_to_cpu(request->vectors[i].data);
+		raw_spin_unlock_irq(&f->vector_lock);
+		irq = moved ? irq_get_irq_data(vector->virq) : NULL;
+		if (irq && irqd_is_started(irq))
+			irq_chip_retrigger_hierarchy(irq);
+	}
+}
+
+static void borrow_post_vectors(struct borrow_function *f)
+{
+	struct spci_vectors_req *request;
+	unsigned int count;
+	size_t size;
+
+	request = kzalloc(struct_size(request, vectors, SPCI_VECTORS_MAX),
+			  GFP_NOIO | __GFP_NOFAIL);
+	request->op = cpu_to_le16(SPCI_VECTORS);
+	while ((count = borrow_vectors_take(f, request))) {
+		request->count = cpu_to_le16(count);
+		size = struct_size(request, vectors, count);
+		if (borrow_call(f, request, size, BORROW_CALL_MS))
+			break;
+		borrow_vectors_settle(f, request, count);
+	}
+	kfree(request);
+}
+
+static void borrow_post(struct work_struct *work)
+{
+	struct borrow_function *f = container_of(work, struct borrow_function,
+						 post);
+	unsigned long pending;
+	bool master;
+
+	for (;;) {
+		raw_spin_lock_irq(&f->vector_lock);
+		pending = f->pending;
+		f->pending = 0;
+		master = f->master;
+		raw_spin_unlock_irq(&f->vector_lock);
+		if (!pending || READ_ONCE(f->lost))
+			return;
+		if (pending & BIT(BORROW_RESET))
+			borrow_post_reset(f);
+		if (pending & BIT(BORROW_VECTORS))
+			borrow_post_vectors(f);
+		if (pending & BIT(BORROW_MSI))
+			borrow_post_msi(f);
+		if (pending & BIT(BORROW_MASTER))
+			borrow_post_master(f, master);
+	}
+}
+
+/* ---- for a function ---- */
+
+/* @vectors: of its MSI-X table, or what MSI may have. */
+int borrow_irq_init(struct borrow_function *f, unsigned int vectors)
+{
+	unsigned int i;
+	int ret;
+
+	raw_spin_lock_init(&f->vector_lock);
+	INIT_WORK(&f->post, borrow_post);
+	f->bus_ops = &borrow_bus_ops;
+	f->vector_count = max(vectors, 1U << SPCI_MSI_ORDER_MAX);
+	f->vectors = kvcalloc(f->vector_count, sizeof(f->vectors[0]),
+			      GFP_KERNEL);
+	if (!f->vectors)
+		return -ENOMEM;
+	for (i = 0; i < f->vector_count; i++)
+		f->vectors[i].masked = true;
+	ret = smartio_msi_create(f->sdev, &borrow_msi_ops, f, &f->irqs);
+	if (ret)
+		kvfree(f->vectors);
+	return ret;
+}
+
+/* The PCI core has nothing of it any more. */
+void borrow_irq_exit(struct borrow_function *f)
+{
+	cancel_work_sync(&f->post);
+	smartio_msi_remove(f->sdev, f->irqs);
+	kvfree(f->vectors);
+}
+
+int __init borrow_posts_init(void)
+{
+	borrow_wq = alloc_workqueue("smartio_pci",
+				    WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	return borrow_wq ? 0 : -ENOMEM;
+}
+
+void borrow_posts_exit(void)
+{
+	destroy_workqueue(borrow_wq);
+}

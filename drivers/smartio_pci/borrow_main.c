@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * smartio_pci: PCI functions of other hosts, for the stock drivers of this one.
+ * Each path to one has, beside what all have:
+ *
+ *   borrowed  write 1: it is borrowed, and again whenever it was lost and can be
+ *             had; 0: it is given back. Reads what was written.
+ *   function  its PCI address here, while it is there
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "borrow.h"
+
+/* Somebody else has it: so long until it is tried again. */
+#define BORROW_RETRY_MS	5000
+
+static bool auto_borrow;
+module_param(auto_borrow, bool, 0644);
+MODULE_PARM_DESC(auto_borrow, "borrow whatever is lent, as it comes");
+
+/**
+ * struct borrow_path - a path to a function
+ * @sdev: the path
+ * @wq: ordered: comes and goes
+ * @attach: it comes
+ * @detach: it goes
+ * @wanted: it is to be borrowed
+ * @error: why it was not; negative
+ * @lock: protects @f
+ * @f: while it is here
+ */
+struct borrow_path {
+	struct smartio_device *sdev;
+	struct workqueue_struct *wq;
+	struct delayed_work attach;
+	struct work_struct detach;
+	bool wanted;
+	int error;
+	struct mutex lock;	/* f */
+	struct borrow_function *f;
+};
+
+static bool borrow_later(int error)
+{
+	return error == -EBUSY || error == -EAGAIN;
+}
+
+static void borrow_attach_work(struct work_struct *work)
+{
+	struct borrow_path *path = container_of(to_delayed_work(work),
+						struct borrow_path, attach);
+	struct borrow_function *f;
+	int ret;
+
+	if (path->f || !READ_ONCE(path->wanted))
+		return;
+	path->error = 0;
+	ret = borrow_function_add(path->sdev, &f);
+	path->error = ret;
+	if (ret) {
+		if (borrow_later(ret))
+			queue_delayed_work(path->wq, &path->attach,
+					   msecs_to_jiffies(BORROW_RETRY_MS));
+		else
+			dev_warn(&path->sdev->dev, "not borrowed: %d\n", ret);
+		return;
+	}
+	mutex_lock(&path->lock);
+	path->f = f;
+	mutex_unlock(&path->lock);
+	/* the session may have been lost before anybody could be told */
+	if (!smartio_session_id(path->sdev)) {
+		borrow_function_lose(f);
+		queue_work(path->wq, &path->detach);
+	}
+	dev_info(&path->sdev->dev, "here as %04x:00:00.0\n", f->domain);
+}
+
+static void borrow_detach_work(struct work_struct *work)
+{
+	struct borrow_path *path = container_of(work, struct borrow_path,
+						detach);
+	struct borrow_function *f = path->f;
+
+	if (!f) {
+		/* the link waits for that */
+		smartio_close(path->sdev);
+		return;
+	}
+	if (READ_ONCE(path->wanted) && smartio_session_id(path->sdev))
+		return;
+	mutex_lock(&path->lock);
+	path->f = NULL;
+	mutex_unlock(&path->lock);
+	borrow_function_remove(f);
+	dev_info(&path->sdev->dev, "gone\n");
+	/* offered again meanwhile */
+	if (READ_ONCE(path->wanted))
+		queue_delayed_work(path->wq, &path->attach,
+				   msecs_to_jiffies(BORROW_RETRY_MS));
+}
+
+static void borrow_event(struct smartio_device *sdev, enum smartio_event event)
+{
+	struct borrow_path *path = dev_get_drvdata(&sdev->dev);
+
+	if (event == SMARTIO_READY) {
+		mod_delayed_work(path->wq, &path->attach, 0);
+		return;
+	}
+	mutex_lock(&path->lock);
+	if (path->f)
+		borrow_function_lose(path->f);
+	mutex_unlock(&path->lock);
+	queue_work(path->wq, &path->detach);
+}
+
+/* ---- sysfs ---- */
+
+static ssize_t borrowed_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	struct borrow_path *path = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%d\n", READ_ONCE(path->wanted));
+}
+
+/*
+ * Returns when it is here, or gone; an error says why it is not. Without a link
+ * it comes when that is there.
+ */
+static ssize_t borrowed_store(struct device *dev,
+			      struct device_attribute *attr, const char *buf,
+			      size_t count)
+{
+	struct borrow_path *path = dev_get_drvdata(dev);
+	bool wanted;
+	int ret = kstrtobool(buf, &wanted);
+
+	if (ret)
+		return ret;
+	WRITE_ONCE(path->wanted, wanted);
+	if (!wanted) {
+		cancel_delayed_work_sync(&path->attach);
+		queue_work(path->wq, &path->detach);
+		flush_work(&path->detach);
+		return count;
+	}
+	mod_delayed_work(path->wq, &path->attach, 0);
+	flush_delayed_work(&path->attach);
+	if (!path->error || path->error == -ENOLINK)
+		return count;
+	/* not later, when nobody expects it */
+	WRITE_ONCE(path->wanted, false);
+	cancel_delayed_work_sync(&path->attach);
+	return path->error;
+}
+static DEVICE_ATTR_RW(borrowed);
+
+static ssize_t function_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	struct borrow_path *path = dev_get_drvdata(dev);
+	ssize_t length = sysfs_emit(buf, "\n");
+
+	mutex_lock(&path->lock);
+	if (path->f)
+		length = sysfs_emit(buf, "%04x:00:00.0\n", path->f->domain);
+	mutex_unlock(&path->lock);
+	return length;
+}
+static DEVICE_ATTR_RO(function);
+
+static struct attribute *borrow_attrs[] = {
+	&dev_attr_borrowed.attr,
+	&dev_attr_function.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(borrow);
+
+/* ---- the driver ---- */
+
+static int borrow_probe(struct smartio_device *sdev)
+{
+	struct borrow_path *path;
+
+	/* the lender has it without any of this: it takes it back */
+	if (sdev->local)
+		return -ENODEV;
+	path = kzalloc(sizeof(*path), GFP_KERNEL);
+	if (!path)
+		return -ENOMEM;
+	path->sdev = sdev;
+	mutex_init(&path->lock);
+	INIT_DELAYED_WORK(&path->attach, borrow_attach_work);
+	INIT_WORK(&path->detach, borrow_detach_work);
+	path->wanted = auto_borrow;
+	path->wq = alloc_ordered_workqueue("spci-%.20s", WQ_MEM_RECLAIM,
+					   sdev->pci_name);
+	if (!path->wq) {
+		kfree(path);
+		return -ENOMEM;
+	}
+	dev_set_drvdata(&sdev->dev, path);
+	return 0;
+}
+
+static void borrow_remove(struct smartio_device *sdev)
+{
+	struct borrow_path *path = dev_get_drvdata(&sdev->dev);
+
+	WRITE_ONCE(path->wanted, false);
+	cancel_delayed_work_sync(&path->attach);
+	queue_work(path->wq, &path->detach);
+	destroy_workqueue(path->wq);
+	kfree(path);
+}
+
+static struct smartio_driver borrow_driver = {
+	.driver = {
+		.name = KBUILD_MODNAME,
+		.owner = THIS_MODULE,
+		.dev_groups = borrow_groups,
+	},
+	.service = SPCI_SERVICE,
+	.probe = borrow_probe,
+	.remove = borrow_remove,
+	.event = borrow_event,
+};
+
+static int __init borrow_init(void)
+{
+	int ret = borrow_posts_init();
+
+	if (ret)
+		return ret;
+	ret = borrow_iommu_init();
+	if (ret)
+		goto exit_posts;
+	ret = smartio_register_driver(&borrow_driver);
+	if (ret)
+		goto exit_iommu;
+	return 0;
+
+exit_iommu:
+	borrow_iommu_exit();
+exit_posts:
+	borrow_posts_exit();
+	return ret;
+}
+module_init(borrow_init);
+
+static void __exit borrow_exit(void)
+{
+	smartio_unregister_driver(&borrow_driver);
+	borrow_iommu_exit();
+	borrow_posts_exit();
+}
+module_exit(borrow_exit);
+
+MODULE_ALIAS("smartio:" SPCI_SERVICE);
+MODULE_DESCRIPTION("smartio: PCI functions of other hosts");
+MODULE_LICENSE("GPL");

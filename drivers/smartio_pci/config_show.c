@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a borrower sees of a function's configuration space. */
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "config_table.h"
+
+#define SPCI_EXT_CAPS_MAX	((SPCI_CONFIG_SIZE - 256) / 8)
+
+static unsigned int spci_ext_cap_length(u32 header)
+{
+	return PCI_EXT_CAP_ID(header) == PCI_EXT_CAP_ID_DSN ?
+	       PCI_EXT_CAP_DSN_SIZEOF : 0;
+}
+
+/* As after a reset that left it configured, not as the lender has it. */
+static void spci_cap_shown(u8 *cap)
+{
+	u16 flags;
+
+	switch (cap[0]) {
+	case PCI_CAP_ID_MSI:
+		flags = get16(cap + PCI_MSI_FLAGS);
+		put16(cap + PCI_MSI_FLAGS,
+		      flags & ~(PCI_MSI_FLAGS_ENABLE | PCI_MSI_FLAGS_QSIZE));
+		memset(cap + PCI_MSI_ADDRESS_LO, 0, spci_msi_length(cap) - 4);
+		break;
+	case PCI_CAP_ID_MSIX:
+		flags = get16(cap + PCI_MSIX_FLAGS);
+		put16(cap + PCI_MSIX_FLAGS, flags & PCI_MSIX_FLAGS_QSIZE);
+		break;
+	case PCI_CAP_ID_EXP:
+		/* the lender finds a way to reset any that it lends */
+		put32(cap + PCI_EXP_DEVCAP,
+		      get32(cap + PCI_EXP_DEVCAP) | PCI_EXP_DEVCAP_FLR);
+		put16(cap + PCI_EXP_DEVSTA, 0);
+		break;
+	}
+}
+
+static void spci_caps_build(const u8 *real, u8 *shown)
+{
+	unsigned int at = real[PCI_CAPABILITY_LIST] & ~3, i, length;
+	u8 *link = &shown[PCI_CAPABILITY_LIST];
+
+	if (!(get16(real + PCI_STATUS) & PCI_STATUS_CAP_LIST))
+		return;
+	for (i = 0; at >= PCI_STD_HEADER_SIZEOF && i < SPCI_CAPS_MAX;
+	     i++, at = real[at + 1] & ~3) {
+		length = spci_cap_length(real + at);
+		/* one that is there twice, or beyond the end, is none */
+		if (!length || at + length > PCI_CFG_SPACE_SIZE || shown[at])
+			continue;
+		memcpy(shown + at, real + at, length);
+		shown[at + 1] = 0;
+		spci_cap_shown(shown + at);
+		*link = at;
+		link = &shown[at + 1];
+	}
+	if (shown[PCI_CAPABILITY_LIST])
+		put16(shown + PCI_STATUS, PCI_STATUS_CAP_LIST);
+}
+
+/* The first of the extended ones is always at 256; empty if nothing is there. */
+static void spci_ext_caps_build(const u8 *real, u8 *shown)
+{
+	unsigned int at = PCI_CFG_SPACE_SIZE, to = PCI_CFG_SPACE_SIZE, i;
+	unsigned int length, last = 0;
+	u32 header;
+
+	for (i = 0; at >= PCI_CFG_SPACE_SIZE && at <= SPCI_CONFIG_SIZE - 4 &&
+	     i < SPCI_EXT_CAPS_MAX; i++, at = PCI_EXT_CAP_NEXT(header)) {
+		header = get32(real + at);
+		if (!header || header == ~0U)
+			break;
+		length = spci_ext_cap_length(header);
+		if (!length || at + length > SPCI_CONFIG_SIZE ||
+		    to + length > SPCI_CONFIG_SIZE)
+			continue;
+		memcpy(shown + to, real + at, length);
+		put32(shown + to, header & 0xfffff);
+		if (last)
+			put32(shown + last, get32(shown + last) | to << 20);
+		last = to;
+		to += length;
+	}
+}
+
+static void spci_bars_build(const struct spci_bar *bars, u8 *shown)
+{
+	unsigned int i;
+	u32 flags;
+	u64 bus;
+
+	for (i = 0; i < SPCI_BARS; i++) {
+		if (!bars[i].size)
+			continue;
+		bus = le64_to_cpu(bars[i].bus);
+		flags = le32_to_cpu(bars[i].flags);
+		put32(shown + PCI_BASE_ADDRESS_0 + 4 * i,
+		      (u32)bus |
+		      (flags & SPCI_BAR_64 ? PCI_BASE_ADDRESS_MEM_TYPE_64 : 0) |
+		      (flags & SPCI_BAR_PREFETCH ?
+		       PCI_BASE_ADDRESS_MEM_PREFETCH : 0));
+		if (flags & SPCI_BAR_64 && i < SPCI_BARS - 1)
+			put32(shown + PCI_BASE_ADDRESS_0 + 4 * i + 4,
+			      bus >> 32);
+	}
+}
+
+/*
+ * @real: @size bytes of it, 256 or SPCI_CONFIG_SIZE; @shown: SPCI_CONFIG_SIZE
+ * bytes.
+ */
+void spci_config_show(const u8 *real, unsigned int size,
+		       const struct spci_bar *bars, u8 *shown)
+{
+	memset(shown, 0, SPCI_CONFIG_SIZE);
+	memcpy(shown + PCI_VENDOR_ID, real + PCI_VENDOR_ID, 4);
+	put16(shown + PCI_COMMAND, PCI_COMMAND_MEMORY);
+	memcpy(shown + PCI_CLASS_REVISION, real + PCI_CLASS_REVISION, 4);
+	memcpy(shown + PCI_SUBSYSTEM_VENDOR_ID, real + PCI_SUBSYSTEM_VENDOR_ID,
+	       4);
+	spci_bars_build(bars, shown);
+	spci_caps_build(real, shown);
+	if (size == SPCI_CONFIG_SIZE)
+		spci_ext_caps_build(real, shown);
+}

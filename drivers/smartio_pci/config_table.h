@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Configuration space as the borrower of a function has it: a copy, of which
+ * this table says what is in it. No write reaches the function. What a write to
+ * it means there (bus mastering, interrupts, a reset) the borrower asks for in
+ * words; the rest means nothing.
+ *
+ * What is not named is hidden: power management (the lender's), the ROM, INTx
+ * and I/O ports (no way there), SR-IOV, ATS and PASID (the lender's IOMMU), AER
+ * and what else is about the lender's bus, VPD (waits for the function).
+ */
+#ifndef _SMARTIO_PCI_CONFIG_TABLE_H
+#define _SMARTIO_PCI_CONFIG_TABLE_H
+
+#include <linux/pci_regs.h>
+
+#include "proto.h"
+
+/* A list that is longer leads in a circle. */
+#define SPCI_CAPS_MAX		48
+
+static inline u16 get16(const u8 *at)
+{
+	return at[0] | at[1] << 8;
+}
+
+static inline u32 get32(const u8 *at)
+{
+	return get16(at) | (u32)get16(at + 2) << 16;
+}
+
+static inline void put16(u8 *at, u16 value)
+{
+	at[0] = value;
+	at[1] = value >> 8;
+}
+
+static inline void put32(u8 *at, u32 value)
+{
+	put16(at, value);
+	put16(at + 2, value >> 16);
+}
+
+/* How long a capability is, if it may be seen; else 0. */
+
+static inline unsigned int spci_msi_length(const u8 *cap)
+{
+	u16 flags = get16(cap + PCI_MSI_FLAGS);
+
+	return (flags & PCI_MSI_FLAGS_64BIT ? 14 : 10) +
+	       (flags & PCI_MSI_FLAGS_MASKBIT ? 10 : 0);
+}
+
+/* Version 1 of an endpoint ends before the slot's registers. */
+static inline unsigned int spci_exp_length(const u8 *cap)
+{
+	return (get16(cap + PCI_EXP_FLAGS) & PCI_EXP_FLAGS_VERS) > 1 ?
+	       PCI_EXP_SLTSTA2 + 2 : PCI_EXP_SLTCAP;
+}
+
+static inline unsigned int spci_cap_length(const u8 *cap)
+{
+	switch (cap[0]) {
+	case PCI_CAP_ID_MSI:
+		return spci_msi_length(cap);
+	case PCI_CAP_ID_MSIX:
+		return PCI_CAP_MSIX_SIZEOF;
+	case PCI_CAP_ID_EXP:
+		return spci_exp_length(cap);
+	case PCI_CAP_ID_VNDR:
+		return cap[2];
+	default:
+		return 0;
+	}
+}
+
+/* config_show.c */
+void spci_config_show(const u8 *real, unsigned int size,
+		      const struct spci_bar *bars, u8 *shown);
+
+/* config_mask.c */
+void spci_config_masks(const u8 *shown, const struct spci_bar *bars,
+		       u8 *writable);
+unsigned int spci_config_find(const u8 *config, u8 capability);
+
+#endif /* _SMARTIO_PCI_CONFIG_TABLE_H */

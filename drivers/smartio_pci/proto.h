@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a borrower (smartio_pci) asks of a lender (smartio_pci_stub) for one PCI
+ * function, by smartio_call(). All little endian. Configuration space is the
+ * borrower's, a copy: no write to it is a request. Whoever receives one checks
+ * every field of it (request_check.c, reply_check.c).
+ */
+#ifndef _SMARTIO_PCI_PROTO_H
+#define _SMARTIO_PCI_PROTO_H
+
+#include <linux/types.h>
+
+#define SPCI_SERVICE		"pci"
+#define SPCI_VERSION		1
+
+#define SPCI_BARS		6
+#define SPCI_CONFIG_SIZE	4096
+/* Entries of one request. */
+#define SPCI_VECTORS_MAX	256
+/* log2 of the messages of MSI. */
+#define SPCI_MSI_ORDER_MAX	5
+
+/**
+ * enum spci_op - first field of every request
+ * @SPCI_DESCRIBE: what it is; spci_describe_req, spci_describe_reply
+ * @SPCI_MASTER: it may be a bus master, or not; spci_master_req
+ * @SPCI_VECTORS: what its MSI-X table has to say; spci_vectors_req
+ * @SPCI_MSI: what its MSI capability has to say; spci_msi_req
+ * @SPCI_RESET: spci_reset_req; what the table said, and bus mastering, are gone
+ */
+enum spci_op {
+	SPCI_DESCRIBE = 1,
+	SPCI_MASTER = 2,
+	SPCI_VECTORS = 3,
+	SPCI_MSI = 4,
+	SPCI_RESET = 5,
+};
+
+struct spci_describe_req {
+	__le16 op;
+	__le16 version;
+	__le32 rsvd;
+};
+
+#define SPCI_BAR_64		1	/* the next one is its upper half */
+#define SPCI_BAR_PREFETCH	2
+
+/**
+ * struct spci_bar - a memory BAR
+ * @bus: its address in the lender; @config has it too
+ * @size: bytes; 0: there is none
+ * @flags: SPCI_BAR_...
+ */
+struct spci_bar {
+	__le64 bus;
+	__le64 size;
+	__le32 flags;
+	__le32 rsvd;
+};
+
+/**
+ * struct spci_describe_reply - a function
+ * @version: SPCI_VERSION of the lender
+ * @config_size: 256 or SPCI_CONFIG_SIZE
+ * @vectors: entries of its MSI-X table; 0: it has none
+ * @bars: by number
+ * @config: what may be seen of it (config_table.h)
+ */
+struct spci_describe_reply {
+	__le16 version;
+	__le16 config_size;
+	__le16 vectors;
+	__le16 rsvd;
+	struct spci_bar bars[SPCI_BARS];
+	__u8 config[SPCI_CONFIG_SIZE];
+};
+
+struct spci_master_req {
+	__le16 op;
+	__le16 on;
+	__le32 rsvd;
+};
+
+#define SPCI_MASKED		1
+
+/**
+ * struct spci_vector - an entry of the MSI-X table
+ * @index: its number
+ * @flags: SPCI_MASKED: it sends nothing for now
+ * @data: of the message
+ * @addr: where it goes, an address of the borrower; 0: as it is, if @flags say
+ *	SPCI_MASKED
+ */
+struct spci_vector {
+	__le16 index;
+	__le16 flags;
+	__le32 data;
+	__le64 addr;
+};
+
+/* @count of @vectors follow. */
+struct spci_vectors_req {
+	__le16 op;
+	__le16 count;
+	__le32 rsvd;
+	struct spci_vector vectors[];
+};
+
+/**
+ * struct spci_msi_req - the MSI capability
+ * @op: SPCI_MSI
+ * @on: 1 or 0
+ * @order: log2 of how many messages may be sent
+ * @rsvd: 0
+ * @mask: of messages; ignored by functions that can't mask them
+ * @data: of the first
+ * @addr: where they go, an address of the borrower
+ */
+struct spci_msi_req {
+	__le16 op;
+	__u8 on;
+	__u8 order;
+	__le32 rsvd;
+	__le32 mask;
+	__le32 data;
+	__le64 addr;
+};
+
+struct spci_reset_req {
+	__le16 op;
+	__le16 rsvd;
+	__le32 rsvd2;
+};
+
+#endif /* _SMARTIO_PCI_PROTO_H */

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Whether what a lender describes can be a function. */
+#include <linux/kernel.h>
+#include <linux/log2.h>
+
+#include "proto_check.h"
+
+static bool spci_bar_ok(const struct spci_bar *bar, bool last)
+{
+	u64 size = le64_to_cpu(bar->size), bus = le64_to_cpu(bar->bus);
+	u32 flags = le32_to_cpu(bar->flags);
+
+	if (!size)
+		return true;
+	if (flags & ~(SPCI_BAR_64 | SPCI_BAR_PREFETCH))
+		return false;
+	if (flags & SPCI_BAR_64 && last)
+		return false;
+	/* PCI 6.2.5.1: at least 16 bytes, aligned to its size */
+	return size >= 16 && is_power_of_2(size) && !(bus & (size - 1)) &&
+	       (flags & SPCI_BAR_64 || bus + size - 1 <= 0xffffffff);
+}
+
+bool spci_reply_ok(const struct spci_describe_reply *reply, size_t size)
+{
+	unsigned int i;
+
+	if (size != sizeof(*reply) ||
+	    le16_to_cpu(reply->version) != SPCI_VERSION ||
+	    (le16_to_cpu(reply->config_size) != 256 &&
+	     le16_to_cpu(reply->config_size) != SPCI_CONFIG_SIZE) ||
+	    le16_to_cpu(reply->vectors) > 2048)
+		return false;
+	for (i = 0; i < SPCI_BARS; i++) {
+		if (!spci_bar_ok(&reply->bars[i], i == SPCI_BARS - 1))
+			return false;
+		if (i && le64_to_cpu(reply->bars[i - 1].size) &&
+		    le32_to_cpu(reply->bars[i - 1].flags) & SPCI_BAR_64 &&
+		    reply->bars[i].size)
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * smartio_pci_stub: lends one PCI function, whatever it is, to one host at a
+ * time. From the top:
+ *
+ *   stub_main.c     takes a function and gives it back; what can't be lent
+ *   stub_session.c  a borrower comes, asks, and goes
+ *   stub_irq.c      the function's interrupts
+ *
+ *   request_check.c  checks of what a borrower asks for
+ *   config_show.c    what it sees of configuration space
+ */
+#ifndef _SMARTIO_PCI_STUB_H
+#define _SMARTIO_PCI_STUB_H
+
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/smartio.h>
+
+#include "proto_check.h"
+
+/**
+ * struct stub - a function that is lent
+ * @pdev: the function
+ * @export: as the core knows it
+ * @limits: what it has of interrupts
+ * @msi: its MSI capability, or 0
+ * @msi_flags: of that, as it was found
+ * @msix: its MSI-X capability, or 0
+ * @table: MSI-X table
+ * @description: for borrowers
+ * @lock: the requests of a session, one at a time; protects what follows
+ * @session: whose it is, or NULL
+ */
+struct stub {
+	struct pci_dev *pdev;
+	struct smartio_export *export;
+	struct spci_limits limits;
+	int msi;
+	u16 msi_flags;
+	int msix;
+	void __iomem *table;
+	struct spci_describe_reply *description;
+	struct mutex lock;	/* session */
+	struct smartio_session *session;
+};
+
+/* stub_irq.c */
+int stub_irq_find(struct stub *stub);
+void stub_irq_put(struct stub *stub);
+void stub_irq_begin(struct stub *stub);
+int stub_irq_vectors(struct stub *stub, struct smartio_session *session,
+		     const struct spci_vectors_req *request);
+int stub_irq_msi(struct stub *stub, struct smartio_session *session,
+		 const struct spci_msi_req *request);
+
+/* stub_session.c */
+extern const struct smartio_lender_ops stub_lender_ops;
+
+int stub_quiesce(struct stub *stub);
+
+#endif /* _SMARTIO_PCI_STUB_H */

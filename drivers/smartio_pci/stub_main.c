@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * smartio_pci_stub: takes a PCI function and lends it as it is. It binds to
+ * nothing by itself:
+ *
+ *   echo smartio_pci_stub > /sys/bus/pci/devices/PCI/driver_override
+ *   echo PCI > /sys/bus/pci/drivers/smartio_pci_stub/bind
+ */
+#include <linux/iommu.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "config_table.h"
+#include "stub.h"
+
+static bool trust_borrowers;
+module_param(trust_borrowers, bool, 0644);
+MODULE_PARM_DESC(trust_borrowers, "lend functions that no IOMMU holds: a borrower can then reach all memory of this host through them");
+
+static bool shared_group;
+module_param(shared_group, bool, 0644);
+MODULE_PARM_DESC(shared_group, "lend functions that share their IOMMU group: a borrower can then reach what the others of the group can");
+
+/* ---- what can't be lent ---- */
+
+static int stub_other_of_group(struct device *dev, void *data)
+{
+	struct stub *stub = data;
+
+	if (dev == &stub->pdev->dev)
+		return 0;
+	/* what leads to it is no user of its memory */
+	if (dev_is_pci(dev) && pci_is_bridge(to_pci_dev(dev)))
+		return 0;
+	pci_info(stub->pdev, "shares its IOMMU group with %s\n", dev_name(dev));
+	return 1;
+}
+
+static int stub_check_iommu(struct stub *stub)
+{
+	struct device *dev = &stub->pdev->dev;
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+	struct iommu_group *group;
+	int others;
+
+	if (!domain || !(domain->type & __IOMMU_DOMAIN_PAGING)) {
+		if (trust_borrowers)
+			return 0;
+		dev_err(dev, "no IOMMU holds it: who borrows it can reach all memory of this host (trust_borrowers=1)\n");
+		return -EPERM;
+	}
+	group = iommu_group_get(dev);
+	if (!group)
+		return 0;
+	others = iommu_group_for_each_dev(group, stub, stub_other_of_group);
+	iommu_group_put(group);
+	if (!others || shared_group)
+		return 0;
+	dev_err(dev, "who borrows it can reach what the others of its IOMMU group can (shared_group=1)\n");
+	return -EPERM;
+}
+
+static int stub_check(struct stub *stub)
+{
+	struct pci_dev *pdev = stub->pdev;
+
+	if (pdev->hdr_type != PCI_HEADER_TYPE_NORMAL) {
+		pci_err(pdev, "a bridge can't be lent\n");
+		return -EOPNOTSUPP;
+	}
+	if (pdev->class >> 8 == PCI_CLASS_BRIDGE_OTHER) {
+		pci_err(pdev, "a bridge between hosts can't be lent\n");
+		return -EOPNOTSUPP;
+	}
+	if (!pdev->reset_methods[0]) {
+		pci_err(pdev, "there is no way to reset it: it can't be lent\n");
+		return -EOPNOTSUPP;
+	}
+	return stub_check_iommu(stub);
+}
+
+/* ---- what a borrower is told ---- */
+
+static int stub_describe_bars(struct stub *stub)
+{
+	struct spci_bar *bars = stub->description->bars;
+	struct pci_dev *pdev = stub->pdev;
+	unsigned int i, found = 0;
+	unsigned long flags;
+	u32 bits;
+
+	for (i = 0; i < PCI_STD_NUM_BARS; i++) {
+		flags = pci_resource_flags(pdev, i);
+		if (!(flags & IORESOURCE_MEM) || !pci_resource_len(pdev, i))
+			continue;
+		bits = (flags & IORESOURCE_MEM_64 ? SPCI_BAR_64 : 0) |
+		       (flags & IORESOURCE_PREFETCH ? SPCI_BAR_PREFETCH : 0);
+		bars[i].bus = cpu_to_le64(pci_bus_address(pdev, i));
+		bars[i].size = cpu_to_le64(pci_resource_len(pdev, i));
+		bars[i].flags = cpu_to_le32(bits);
+		found++;
+	}
+	if (found)
+		return 0;
+	pci_err(pdev, "it has no registers in memory: it can't be lent\n");
+	return -EOPNOTSUPP;
+}
+
+static int stub_describe_all(struct stub *stub)
+{
+	struct spci_describe_reply *d;
+	struct pci_dev *pdev = stub->pdev;
+	unsigned int i;
+	u32 *real;
+	int ret;
+
+	stub->description = kzalloc(sizeof(*stub->description), GFP_KERNEL);
+	if (!stub->description)
+		return -ENOMEM;
+	d = stub->description;
+	d->version = cpu_to_le16(SPCI_VERSION);
+	d->config_size = cpu_to_le16(pdev->cfg_size == SPCI_CONFIG_SIZE ?
+				     SPCI_CONFIG_SIZE : 256);
+	d->vectors = cpu_to_le16(stub->limits.vectors);
+	ret = stub_describe_bars(stub);
+	if (ret)
+		return ret;
+	real = kzalloc(SPCI_CONFIG_SIZE, GFP_KERNEL);
+	if (!real)
+		return -ENOMEM;
+	for (i = 0; i < le16_to_cpu(d->config_size) / 4; i++) {
+		pci_read_config_dword(pdev, 4 * i, &real[i]);
+		cpu_to_le32s(&real[i]);
+	}
+	/* a virtual function has none of its own */
+	real[0] = cpu_to_le32(pdev->vendor | pdev->device << 16);
+	spci_config_show((u8 *)real, le16_to_cpu(d->config_size), d->bars,
+			 d->config);
+	kfree(real);
+	return 0;
+}
+
+/* ---- the PCI driver ---- */
+
+static int stub_take(struct stub *stub)
+{
+	struct pci_dev *pdev = stub->pdev;
+	int ret;
+
+	ret = pci_enable_device_mem(pdev);
+	if (ret)
+		return ret;
+	ret = pci_request_mem_regions(pdev, KBUILD_MODNAME);
+	if (ret)
+		goto disable;
+	/* for the windows of links, which the function reaches */
+	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (ret)
+		goto release;
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	pci_clear_master(pdev);
+	pci_save_state(pdev);
+	ret = stub_irq_find(stub);
+	if (ret == -EOPNOTSUPP)
+		pci_err(pdev, "it has no interrupts by messages: it can't be lent\n");
+	if (ret)
+		goto put_irq;
+	ret = stub_describe_all(stub);
+	if (!ret)
+		ret = stub_quiesce(stub);
+	if (!ret)
+		return 0;
+
+put_irq:
+	kfree(stub->description);
+	stub_irq_put(stub);
+release:
+	pci_release_mem_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+	return ret;
+}
+
+static void stub_give_back(struct stub *stub)
+{
+	kfree(stub->description);
+	stub_irq_put(stub);
+	pci_release_mem_regions(stub->pdev);
+	pci_disable_device(stub->pdev);
+}
+
+static int stub_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct stub *stub = kzalloc(sizeof(*stub), GFP_KERNEL);
+	struct smartio_export *export;
+	int ret;
+
+	if (!stub)
+		return -ENOMEM;
+	stub->pdev = pdev;
+	mutex_init(&stub->lock);
+	ret = stub_check(stub);
+	if (ret)
+		goto free;
+	ret = stub_take(stub);
+	if (ret)
+		goto free;
+	pci_set_drvdata(pdev, stub);
+	export = smartio_lend(pdev, SPCI_SERVICE, &stub_lender_ops, stub,
+			      THIS_MODULE, 0, 0);
+	if (IS_ERR(export)) {
+		ret = PTR_ERR(export);
+		goto give_back;
+	}
+	stub->export = export;
+	return 0;
+
+give_back:
+	stub_give_back(stub);
+free:
+	kfree(stub);
+	return ret;
+}
+
+/* The session ends, and the function is reset, before this returns. */
+static void stub_remove(struct pci_dev *pdev)
+{
+	struct stub *stub = pci_get_drvdata(pdev);
+
+	smartio_unlend(stub->export);
+	stub_give_back(stub);
+	kfree(stub);
+}
+
+static void stub_shutdown(struct pci_dev *pdev)
+{
+	struct stub *stub = pci_get_drvdata(pdev);
+
+	smartio_export_suspend(stub->export);
+}
+
+/* From outside, by sysfs for instance: whoever has it loses it. */
+static void stub_reset_prepare(struct pci_dev *pdev)
+{
+	struct stub *stub = pci_get_drvdata(pdev);
+
+	smartio_export_suspend(stub->export);
+}
+
+static void stub_reset_done(struct pci_dev *pdev)
+{
+	struct stub *stub = pci_get_drvdata(pdev);
+
+	smartio_export_resume(stub->export);
+}
+
+static const struct pci_error_handlers stub_err_handler = {
+	.reset_prepare = stub_reset_prepare,
+	.reset_done = stub_reset_done,
+};
+
+static int stub_pm_suspend(struct device *dev)
+{
+	dev_err(dev, "a lent function can't sleep: take it back first\n");
+	return -EBUSY;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(stub_pm_ops, stub_pm_suspend, NULL);
+
+static struct pci_driver stub_driver = {
+	.name = KBUILD_MODNAME,
+	.probe = stub_probe,
+	.remove = stub_remove,
+	.shutdown = stub_shutdown,
+	.err_handler = &stub_err_handler,
+	.driver.pm = pm_sleep_ptr(&stub_pm_ops),
+};
+module_pci_driver(stub_driver);
+
+MODULE_DESCRIPTION("smartio: lends a PCI function");
+MODULE_LICENSE("GPL");

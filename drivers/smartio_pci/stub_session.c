@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A borrower of a lent function. It gets one that was just reset, and what it
+ * leaves is reset before anybody else gets it.
+ */
+#include <linux/slab.h>
+
+#include "stub.h"
+
+/*
+ * It reaches no memory any more, is reset, and is as it was when it was taken.
+ * The callers keep its driver, this one, from being unbound. Returns 0 or what
+ * the reset said: then bus mastering stays off for good.
+ */
+int stub_quiesce(struct stub *stub)
+{
+	struct pci_dev *pdev = stub->pdev;
+	u16 command;
+	int ret;
+
+	if (!pci_device_is_present(pdev))
+		return -ENODEV;
+	pci_clear_master(pdev);
+	/* what it sent before has arrived when it answers */
+	pci_read_config_word(pdev, PCI_COMMAND, &command);
+	pci_wait_for_pending_transaction(pdev);
+	ret = __pci_reset_function_locked(pdev);
+	if (ret)
+		pci_err(pdev, "can't be reset: %d\n", ret);
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	pci_clear_master(pdev);
+	return ret;
+}
+
+static int stub_allow_bars(struct stub *stub, struct smartio_session *session)
+{
+	struct pci_dev *pdev = stub->pdev;
+	int i, ret = 0;
+
+	for (i = 0; i < PCI_STD_NUM_BARS && !ret; i++)
+		if (stub->description->bars[i].size)
+			ret = smartio_session_allow_bar(session, i, 0,
+							pci_resource_len(pdev, i));
+	return ret;
+}
+
+static int stub_open(struct smartio_session *session)
+{
+	struct stub *stub = smartio_export_context(session->export);
+	int ret;
+
+	if (session->local)
+		return -EOPNOTSUPP;
+	mutex_lock(&stub->lock);
+	ret = stub_quiesce(stub);
+	if (!ret)
+		ret = stub_allow_bars(stub, session);
+	if (!ret) {
+		stub_irq_begin(stub);
+		stub->session = session;
+	}
+	mutex_unlock(&stub->lock);
+	if (!ret)
+		pci_info(stub->pdev, "borrowed by %s over %s\n",
+			 session->host_name, session->link_name);
+	return ret;
+}
+
+/* Its registers are shut already. */
+static void stub_close(struct smartio_session *session)
+{
+	struct stub *stub = smartio_export_context(session->export);
+	int ret;
+
+	mutex_lock(&stub->lock);
+	stub->session = NULL;
+	ret = stub_quiesce(stub);
+	mutex_unlock(&stub->lock);
+	pci_info(stub->pdev, "given back by %s%s\n", session->host_name,
+		 ret ? ", and not reset" : "");
+}
+
+static int stub_describe(struct stub *stub,
+			 const struct spci_describe_req *request,
+			 struct spci_describe_reply *reply, size_t *reply_size)
+{
+	if (le16_to_cpu(request->version) != SPCI_VERSION)
+		return -EPROTONOSUPPORT;
+	if (*reply_size < sizeof(*reply))
+		return -EMSGSIZE;
+	*reply = *stub->description;
+	*reply_size = sizeof(*reply);
+	return 0;
+}
+
+static int stub_master(struct stub *stub, const struct spci_master_req *request)
+{
+	u16 command;
+
+	if (le16_to_cpu(request->on))
+		pci_set_master(stub->pdev);
+	else
+		pci_clear_master(stub->pdev);
+	pci_read_config_word(stub->pdev, PCI_COMMAND, &command);
+	return 0;
+}
+
+static int stub_reset(struct stub *stub)
+{
+	int ret = stub_quiesce(stub);
+
+	if (!ret)
+		stub_irq_begin(stub);
+	return ret;
+}
+
+static int stub_request(struct smartio_session *session, const void *request,
+			size_t size, void *reply, size_t *reply_size)
+{
+	struct stub *stub = smartio_export_context(session->export);
+	int op = spci_request_check(&stub->limits, request, size);
+	size_t room = *reply_size;
+	int ret;
+
+	*reply_size = 0;
+	mutex_lock(&stub->lock);
+	switch (op) {
+	case SPCI_DESCRIBE:
+		*reply_size = room;
+		ret = stub_describe(stub, request, reply, reply_size);
+		break;
+	case SPCI_MASTER:
+		ret = stub_master(stub, request);
+		break;
+	case SPCI_VECTORS:
+		ret = stub_irq_vectors(stub, session, request);
+		break;
+	case SPCI_MSI:
+		ret = stub_irq_msi(stub, session, request);
+		break;
+	case SPCI_RESET:
+		ret = stub_reset(stub);
+		break;
+	default:
+		ret = -EINVAL;
+	}
+	mutex_unlock(&stub->lock);
+	if (ret)
+		*reply_size = 0;
+	return ret;
+}
+
+static int stub_show(void *context, char *buf, size_t size)
+{
+	struct stub *stub = context;
+	int length = 0;
+
+	mutex_lock(&stub->lock);
+	if (stub->session)
+		length = scnprintf(buf, size, "function %s\n",
+				   stub->session->host_name);
+	mutex_unlock(&stub->lock);
+	return length;
+}
+
+const struct smartio_lender_ops stub_lender_ops = {
+	.open = stub_open,
+	.close = stub_close,
+	.request = stub_request,
+	.show = stub_show,
+	.exclusive = true,
+};
