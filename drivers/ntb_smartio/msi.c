@@ -74,6 +74,22 @@ static void link_msi_unmask(struct irq_data *data)
 	msi->ops->mask(msi->context, link_msi_index(data), false);
 }
 
+static void link_msi_lock(struct irq_data *data)
+{
+}
+
+/*
+ * Whoever requests an interrupt may be sent it at once. The kernel also comes
+ * here for a driver that disables one in atomic context.
+ */
+static void link_msi_unlock(struct irq_data *data)
+{
+	struct link_msi *msi = link_msi_of(data);
+
+	if (preemptible())
+		msi->ops->settle(msi->context);
+}
+
 /*
  * The table is the peer's: what this host's PCI core stores, it stores in one
  * that is not there.
@@ -107,6 +123,8 @@ static bool link_msi_init(struct device *dev, struct irq_domain *domain,
 	info->chip->irq_write_msi_msg = link_msi_write;
 	info->chip->irq_mask = link_msi_mask;
 	info->chip->irq_unmask = link_msi_unmask;
+	info->chip->irq_bus_lock = link_msi_lock;
+	info->chip->irq_bus_sync_unlock = link_msi_unlock;
 	if (info->bus_token == DOMAIN_BUS_PCI_DEVICE_MSIX) {
 		msi->prepare = info->ops->prepare_desc;
 		info->ops->prepare_desc = link_msi_prepare;

@@ -14,7 +14,7 @@
 
 #include "link.h"
 
-#define LINK_SPACES	(1U << LINK_SPACE_SHIFT)
+#define LINK_SPACES	BIT(LINK_SPACE_SHIFT)
 
 /* Bits of the addresses that aperture 0 covers. */
 static unsigned int link_address_bits(struct ntb_link *link)

@@ -53,13 +53,11 @@ struct borrow_vector {
 
 /**
  * struct borrow_bus_ops - what writes to configuration space mean; atomic
- * @command: the command register was written
  * @msi: the flags of MSI were
  * @msix: those of MSI-X were
  * @reset: the function is to be reset
  */
 struct borrow_bus_ops {
-	void (*command)(struct borrow_function *f, u16 command);
 	void (*msi)(struct borrow_function *f, u16 flags);
 	void (*msix)(struct borrow_function *f, u16 flags);
 	void (*reset)(struct borrow_function *f);
@@ -96,7 +94,7 @@ struct borrow_bus_ops {
  * @pending: BORROW_...
  * @msi_on: MSI is enabled
  * @msi_order: log2 of how many
- * @master: it may be a bus master
+ * @master: it has a driver here, and is a bus master
  * @post: tells the lender
  *
  * @flat: there is no IOMMU: all of this host's memory is open to the lender
@@ -160,18 +158,24 @@ void borrow_config_reset_done(struct borrow_function *f);
 /* borrow_irq.c */
 extern const struct borrow_bus_ops borrow_bus_ops;
 
+void borrow_master(struct borrow_function *f, bool on);
 int borrow_irq_init(struct borrow_function *f, unsigned int vectors);
 void borrow_irq_exit(struct borrow_function *f);
 int borrow_posts_init(void);
 void borrow_posts_exit(void);
 
 /* borrow_dma.c */
+struct borrow_function *borrow_of_device(struct device *dev);
+int borrow_dma_added(struct borrow_function *f, struct device *dev);
+void borrow_dma_range(struct borrow_function *f, struct device *dev);
 int borrow_dma_init(struct borrow_function *f);
 void borrow_dma_exit(struct borrow_function *f);
 int borrow_iommu_init(void);
 void borrow_iommu_exit(void);
 
 /* borrow_function.c */
+int borrow_functions_init(void);
+void borrow_functions_exit(void);
 int borrow_function_add(struct smartio_device *sdev,
 			struct borrow_function **function);
 void borrow_function_lose(struct borrow_function *f);

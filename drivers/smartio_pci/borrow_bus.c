@@ -118,8 +118,6 @@ static int borrow_config_write(struct pci_bus *bus, unsigned int devfn,
 	/* in the order of the writes */
 	if (reset)
 		f->bus_ops->reset(f);
-	else if (at == PCI_COMMAND && mask)
-		f->bus_ops->command(f, now);
 	else if (f->msi_cap && at == f->msi_cap && mask)
 		f->bus_ops->msi(f, now >> 16);
 	else if (f->msix_cap && at == f->msix_cap && mask)

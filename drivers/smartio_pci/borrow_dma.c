@@ -33,7 +33,7 @@ struct borrow_domain {
 static struct iommu_device borrow_iommu;
 static struct fwnode_handle *borrow_node;
 
-static struct borrow_function *borrow_of_device(struct device *dev)
+struct borrow_function *borrow_of_device(struct device *dev)
 {
 	if (!dev_is_pci(dev) || to_pci_dev(dev)->bus->ops != &borrow_pci_ops)
 		return NULL;
@@ -160,8 +160,17 @@ static const struct iommu_ops borrow_iommu_ops = {
 
 /* ---- functions, as they come ---- */
 
-/* The core frees it when a driver goes, so each gets a new one. */
-static void borrow_range_set(struct device *dev, struct borrow_function *f)
+/*
+ * Before the IOMMU core's own notifier, of priority 0, looks for who is in
+ * charge: the machine's IOMMU never sees the function.
+ */
+int borrow_dma_added(struct borrow_function *f, struct device *dev)
+{
+	return iommu_fwspec_init(dev, borrow_node);
+}
+
+/* A driver comes. The core frees it when that goes, so each gets a new one. */
+void borrow_dma_range(struct borrow_function *f, struct device *dev)
 {
 	struct bus_dma_region *map;
 
@@ -175,33 +184,6 @@ static void borrow_range_set(struct device *dev, struct borrow_function *f)
 	map[0].size = f->flat_size;
 	dev->dma_range_map = map;
 }
-
-/*
- * Before the IOMMU core's own notifier, of priority 0, looks for who is in
- * charge: the machine's IOMMU never sees the function.
- */
-static int borrow_bus_notify(struct notifier_block *nb, unsigned long action,
-			     void *data)
-{
-	struct borrow_function *f = borrow_of_device(data);
-
-	if (!f)
-		return NOTIFY_DONE;
-	switch (action) {
-	case BUS_NOTIFY_ADD_DEVICE:
-		return notifier_from_errno(iommu_fwspec_init(data,
-							     borrow_node));
-	case BUS_NOTIFY_BIND_DRIVER:
-		borrow_range_set(data, f);
-		return NOTIFY_OK;
-	}
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block borrow_notifier = {
-	.notifier_call = borrow_bus_notify,
-	.priority = INT_MAX,
-};
 
 /* A session is open. Returns 0; -EOPNOTSUPP: nothing is open but a pool. */
 int borrow_dma_init(struct borrow_function *f)
@@ -240,13 +222,8 @@ int __init borrow_iommu_init(void)
 		goto remove_node;
 	borrow_iommu.fwnode = borrow_node;
 	ret = iommu_device_register(&borrow_iommu, &borrow_iommu_ops, NULL);
-	if (ret)
-		goto remove_sysfs;
-	ret = bus_register_notifier(&pci_bus_type, &borrow_notifier);
 	if (!ret)
 		return 0;
-	iommu_device_unregister(&borrow_iommu);
-remove_sysfs:
 	iommu_device_sysfs_remove(&borrow_iommu);
 remove_node:
 	fwnode_remove_software_node(borrow_node);
@@ -255,7 +232,6 @@ remove_node:
 
 void borrow_iommu_exit(void)
 {
-	bus_unregister_notifier(&pci_bus_type, &borrow_notifier);
 	iommu_device_unregister(&borrow_iommu);
 	iommu_device_sysfs_remove(&borrow_iommu);
 	fwnode_remove_software_node(borrow_node);

@@ -252,3 +252,42 @@ void borrow_function_remove(struct borrow_function *f)
 	ida_free(&borrow_domains, f->domain);
 	pci_free_host_bridge(bridge);
 }
+
+/* ---- what the PCI bus says of functions ---- */
+
+static int borrow_bus_notify(struct notifier_block *nb, unsigned long action,
+			     void *data)
+{
+	struct borrow_function *f = borrow_of_device(data);
+
+	if (!f)
+		return NOTIFY_DONE;
+	switch (action) {
+	case BUS_NOTIFY_ADD_DEVICE:
+		return notifier_from_errno(borrow_dma_added(f, data));
+	case BUS_NOTIFY_BIND_DRIVER:
+		borrow_dma_range(f, data);
+		borrow_master(f, true);
+		return NOTIFY_OK;
+	case BUS_NOTIFY_DRIVER_NOT_BOUND:
+	case BUS_NOTIFY_UNBOUND_DRIVER:
+		borrow_master(f, false);
+		return NOTIFY_OK;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block borrow_notifier = {
+	.notifier_call = borrow_bus_notify,
+	.priority = INT_MAX,
+};
+
+int __init borrow_functions_init(void)
+{
+	return bus_register_notifier(&pci_bus_type, &borrow_notifier);
+}
+
+void borrow_functions_exit(void)
+{
+	bus_unregister_notifier(&pci_bus_type, &borrow_notifier);
+}

@@ -62,23 +62,18 @@ static void borrow_msi_mask(void *context, unsigned int index, bool masked)
 	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
 }
 
+static void borrow_msi_settle(void *context)
+{
+	struct borrow_function *f = context;
+
+	flush_work(&f->post);
+}
+
 static const struct smartio_msi_ops borrow_msi_ops = {
 	.write = borrow_msi_write,
 	.mask = borrow_msi_mask,
+	.settle = borrow_msi_settle,
 };
-
-static void borrow_command(struct borrow_function *f, u16 command)
-{
-	bool master = command & PCI_COMMAND_MASTER;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&f->vector_lock, flags);
-	if (f->master != master) {
-		f->master = master;
-		borrow_note(f, BORROW_MASTER);
-	}
-	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
-}
 
 static void borrow_msi(struct borrow_function *f, u16 msi)
 {
@@ -112,7 +107,6 @@ static void borrow_reset(struct borrow_function *f)
 	unsigned int i;
 
 	raw_spin_lock_irqsave(&f->vector_lock, flags);
-	f->master = false;
 	f->msi_on = false;
 	f->pending = 0;
 	for (i = 0; i < f->vector_count; i++) {
@@ -124,7 +118,6 @@ static void borrow_reset(struct borrow_function *f)
 }
 
 const struct borrow_bus_ops borrow_bus_ops = {
-	.command = borrow_command,
 	.msi = borrow_msi,
 	.msix = borrow_msix,
 	.reset = borrow_reset,
@@ -144,22 +137,27 @@ static int borrow_call(struct borrow_function *f, const void *request,
 	return ret;
 }
 
-static void borrow_post_reset(struct borrow_function *f)
-{
-	struct spci_reset_req request = { .op = cpu_to_le16(SPCI_RESET) };
-
-	if (!borrow_call(f, &request, sizeof(request), BORROW_RESET_MS))
-		borrow_config_reset_done(f);
-}
-
-static void borrow_post_master(struct borrow_function *f, bool on)
+static int borrow_post_master(struct borrow_function *f, bool on)
 {
 	struct spci_master_req request = {
 		.op = cpu_to_le16(SPCI_MASTER),
 		.on = cpu_to_le16(on),
 	};
 
-	borrow_call(f, &request, sizeof(request), BORROW_CALL_MS);
+	return borrow_call(f, &request, sizeof(request), BORROW_CALL_MS);
+}
+
+/* It answers again when all of it is done. */
+static void borrow_post_reset(struct borrow_function *f, bool master)
+{
+	struct spci_reset_req request = { .op = cpu_to_le16(SPCI_RESET) };
+	int ret;
+
+	ret = borrow_call(f, &request, sizeof(request), BORROW_RESET_MS);
+	if (!ret && master)
+		ret = borrow_post_master(f, true);
+	if (!ret)
+		borrow_config_reset_done(f);
 }
 
 /* Takes what is to be said of MSI. */
@@ -274,7 +272,7 @@ static void borrow_post(struct work_struct *work)
 		if (!pending || READ_ONCE(f->lost))
 			return;
 		if (pending & BIT(BORROW_RESET))
-			borrow_post_reset(f);
+			borrow_post_reset(f, master);
 		if (pending & BIT(BORROW_VECTORS))
 			borrow_post_vectors(f);
 		if (pending & BIT(BORROW_MSI))
@@ -285,6 +283,20 @@ static void borrow_post(struct work_struct *work)
 }
 
 /* ---- for a function ---- */
+
+/*
+ * It is a bus master while it has a driver here, whatever its command register
+ * says: a driver may give it work right after it wrote there, which waits for
+ * nobody. When this returns it is, or not. May sleep.
+ */
+void borrow_master(struct borrow_function *f, bool on)
+{
+	raw_spin_lock_irq(&f->vector_lock);
+	f->master = on;
+	borrow_note(f, BORROW_MASTER);
+	raw_spin_unlock_irq(&f->vector_lock);
+	flush_work(&f->post);
+}
 
 /* @vectors: of its MSI-X table, or what MSI may have. */
 int borrow_irq_init(struct borrow_function *f, unsigned int vectors)

@@ -238,11 +238,16 @@ static int __init borrow_init(void)
 	ret = borrow_iommu_init();
 	if (ret)
 		goto exit_posts;
-	ret = smartio_register_driver(&borrow_driver);
+	ret = borrow_functions_init();
 	if (ret)
 		goto exit_iommu;
+	ret = smartio_register_driver(&borrow_driver);
+	if (ret)
+		goto exit_functions;
 	return 0;
 
+exit_functions:
+	borrow_functions_exit();
 exit_iommu:
 	borrow_iommu_exit();
 exit_posts:
@@ -254,6 +259,7 @@ module_init(borrow_init);
 static void __exit borrow_exit(void)
 {
 	smartio_unregister_driver(&borrow_driver);
+	borrow_functions_exit();
 	borrow_iommu_exit();
 	borrow_posts_exit();
 }

@@ -7,12 +7,6 @@
 
 #define SPCI_EXT_CAPS_MAX	((SPCI_CONFIG_SIZE - 256) / 8)
 
-static unsigned int spci_ext_cap_length(u32 header)
-{
-	return PCI_EXT_CAP_ID(header) == PCI_EXT_CAP_ID_DSN ?
-	       PCI_EXT_CAP_DSN_SIZEOF : 0;
-}
-
 /* As after a reset that left it configured, not as the lender has it. */
 static void spci_cap_shown(u8 *cap)
 {
@@ -61,29 +55,29 @@ static void spci_caps_build(const u8 *real, u8 *shown)
 		put16(shown + PCI_STATUS, PCI_STATUS_CAP_LIST);
 }
 
-/* The first of the extended ones is always at 256; empty if nothing is there. */
+/*
+ * Of the extended ones the serial number alone. It moves to where the first one
+ * has to be.
+ */
 static void spci_ext_caps_build(const u8 *real, u8 *shown)
 {
-	unsigned int at = PCI_CFG_SPACE_SIZE, to = PCI_CFG_SPACE_SIZE, i;
-	unsigned int length, last = 0;
+	unsigned int at = PCI_CFG_SPACE_SIZE, i;
 	u32 header;
 
-	for (i = 0; at >= PCI_CFG_SPACE_SIZE && at <= SPCI_CONFIG_SIZE - 4 &&
-	     i < SPCI_EXT_CAPS_MAX; i++, at = PCI_EXT_CAP_NEXT(header)) {
+	for (i = 0; i < SPCI_EXT_CAPS_MAX; i++) {
 		header = get32(real + at);
-		if (!header || header == ~0U)
+		if (PCI_EXT_CAP_ID(header) == PCI_EXT_CAP_ID_DSN)
 			break;
-		length = spci_ext_cap_length(header);
-		if (!length || at + length > SPCI_CONFIG_SIZE ||
-		    to + length > SPCI_CONFIG_SIZE)
-			continue;
-		memcpy(shown + to, real + at, length);
-		put32(shown + to, header & 0xfffff);
-		if (last)
-			put32(shown + last, get32(shown + last) | to << 20);
-		last = to;
-		to += length;
+		at = PCI_EXT_CAP_NEXT(header);
+		if (at < PCI_CFG_SPACE_SIZE)
+			return;
 	}
+	if (i == SPCI_EXT_CAPS_MAX ||
+	    at + PCI_EXT_CAP_DSN_SIZEOF > SPCI_CONFIG_SIZE)
+		return;
+	memcpy(shown + PCI_CFG_SPACE_SIZE, real + at, PCI_EXT_CAP_DSN_SIZEOF);
+	/* the last one */
+	put32(shown + PCI_CFG_SPACE_SIZE, header & 0xfffff);
 }
 
 static void spci_bars_build(const struct spci_bar *bars, u8 *shown)
@@ -113,7 +107,7 @@ static void spci_bars_build(const struct spci_bar *bars, u8 *shown)
  * bytes.
  */
 void spci_config_show(const u8 *real, unsigned int size,
-		       const struct spci_bar *bars, u8 *shown)
+		      const struct spci_bar *bars, u8 *shown)
 {
 	memset(shown, 0, SPCI_CONFIG_SIZE);
 	memcpy(shown + PCI_VENDOR_ID, real + PCI_VENDOR_ID, 4);

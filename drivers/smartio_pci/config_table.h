@@ -21,7 +21,7 @@
 
 static inline u16 get16(const u8 *at)
 {
-	return at[0] | at[1] << 8;
+	return (u16)(at[0] | at[1] << 8);
 }
 
 static inline u32 get32(const u8 *at)
@@ -31,17 +31,15 @@ static inline u32 get32(const u8 *at)
 
 static inline void put16(u8 *at, u16 value)
 {
-	at[0] = value;
-	at[1] = value >> 8;
+	at[0] = value & 0xff;
+	at[1] = (u8)(value >> 8);
 }
 
 static inline void put32(u8 *at, u32 value)
 {
-	put16(at, value);
-	put16(at + 2, value >> 16);
+	put16(at, (u16)value);
+	put16(at + 2, (u16)(value >> 16));
 }
-
-/* How long a capability is, if it may be seen; else 0. */
 
 static inline unsigned int spci_msi_length(const u8 *cap)
 {
@@ -58,6 +56,7 @@ static inline unsigned int spci_exp_length(const u8 *cap)
 	       PCI_EXP_SLTSTA2 + 2 : PCI_EXP_SLTCAP;
 }
 
+/* How long a capability is, if it may be seen; else 0. */
 static inline unsigned int spci_cap_length(const u8 *cap)
 {
 	switch (cap[0]) {

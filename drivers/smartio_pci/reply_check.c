@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Whether what a lender describes can be a function. */
 #include <linux/kernel.h>
-#include <linux/log2.h>
 
 #include "proto_check.h"
 
@@ -17,7 +16,7 @@ static bool spci_bar_ok(const struct spci_bar *bar, bool last)
 	if (flags & SPCI_BAR_64 && last)
 		return false;
 	/* PCI 6.2.5.1: at least 16 bytes, aligned to its size */
-	return size >= 16 && is_power_of_2(size) && !(bus & (size - 1)) &&
+	return size >= 16 && !(size & (size - 1)) && !(bus & (size - 1)) &&
 	       (flags & SPCI_BAR_64 || bus + size - 1 <= 0xffffffff);
 }
 

@@ -111,7 +111,8 @@ static int stub_describe_all(struct stub *stub)
 	struct spci_describe_reply *d;
 	struct pci_dev *pdev = stub->pdev;
 	unsigned int i;
-	u32 *real;
+	__le32 *real;
+	u32 value;
 	int ret;
 
 	stub->description = kzalloc(sizeof(*stub->description), GFP_KERNEL);
@@ -129,8 +130,8 @@ static int stub_describe_all(struct stub *stub)
 	if (!real)
 		return -ENOMEM;
 	for (i = 0; i < le16_to_cpu(d->config_size) / 4; i++) {
-		pci_read_config_dword(pdev, 4 * i, &real[i]);
-		cpu_to_le32s(&real[i]);
+		pci_read_config_dword(pdev, 4 * i, &value);
+		real[i] = cpu_to_le32(value);
 	}
 	/* a virtual function has none of its own */
 	real[0] = cpu_to_le32(pdev->vendor | pdev->device << 16);

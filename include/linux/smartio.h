@@ -300,12 +300,16 @@ void smartio_bar_resource_put(struct smartio_device *sdev,
  *	address of this host; again whenever that changes
  * @mask: it is not to be sent for now, or may be sent again
  *
- * Atomic context; one at a time for an interrupt.
+ * @settle: returns when the function has what was said. May sleep. Not always
+ *	called: who says it may be in atomic context.
+ *
+ * @write and @mask in atomic context; one at a time for an interrupt.
  */
 struct smartio_msi_ops {
 	void (*write)(void *context, unsigned int index, unsigned int virq,
 		      u64 addr, u32 data);
 	void (*mask)(void *context, unsigned int index, bool masked);
+	void (*settle)(void *context);
 };
 
 int smartio_msi_create(struct smartio_device *sdev,
