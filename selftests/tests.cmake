@@ -9,6 +9,8 @@ set(LINKS smartio/local smartio/echo smartio/link smartio/stuck-window smartio/r
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
   share/unload-under-load share/killed-borrower share/pulled-cable share/starved share/swap share/reset-under-load share/flush share/fence share/reservations share/lender-reload share/namespaces
   share/lender-reboot)
+# A function lent whole, here the fabric's drive.
+set(LENDING lending/drive lending/take-back lending/killed-borrower)
 # They take two borrowers, the hostile ones with IOMMUs.
 set(HOSTILE share/noisy share/fence-agent share/hostile share/hostile-link share/unmapped-page)
 set(GFS2 clusterfs/gfs2-workload clusterfs/gfs2-killed-host clusterfs/gfs2-partition clusterfs/gfs2-lender-reboot clusterfs/gfs2-power-cut)
@@ -100,6 +102,7 @@ on_cluster(p2p star-p2p ${P2P} ${P2P_LONG})
 # side-by-side brings a pair up besides, the others one of their own.
 on_cluster(tool "star;pair" cluster/tool cluster/side-by-side)
 on_cluster(own "-;pair" share/lender-idle cluster/instructions cluster/evidence)
+on_cluster(lending-drive pair ${LENDING})
 on_cluster(cpus pair-cpus share/cpus)
 on_cluster(few star-few share/quota share/timer)
 on_cluster(gfs2 star ${GFS2})

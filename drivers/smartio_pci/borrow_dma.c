@@ -15,6 +15,7 @@
 #include <linux/module.h>
 #include <linux/property.h>
 #include <linux/slab.h>
+#include <linux/smartio_compat.h>
 
 #include "borrow.h"
 
@@ -42,7 +43,8 @@ struct borrow_function *borrow_of_device(struct device *dev)
 
 /* ---- domains ---- */
 
-static int borrow_attach(struct iommu_domain *domain, struct device *dev)
+static int borrow_attach(COMPAT_ATTACH(struct iommu_domain *domain,
+				       struct device *dev))
 {
 	struct borrow_function *f = to_borrow_domain(domain)->f;
 
@@ -93,8 +95,8 @@ static const struct iommu_domain_ops borrow_domain_ops = {
 	.free = borrow_domain_free,
 };
 
-static int borrow_identity_attach(struct iommu_domain *domain,
-				  struct device *dev)
+static int borrow_identity_attach(COMPAT_ATTACH(struct iommu_domain *domain,
+						struct device *dev))
 {
 	return 0;
 }
@@ -155,7 +157,6 @@ static const struct iommu_ops borrow_iommu_ops = {
 	.device_group = generic_device_group,
 	.def_domain_type = borrow_domain_type,
 	.default_domain_ops = &borrow_domain_ops,
-	.pgsize_bitmap = PAGE_SIZE,
 };
 
 /* ---- functions, as they come ---- */
