@@ -69,6 +69,6 @@ start_load() {
 load_ended() { sh_on borrower '! kill -0 $(cat /run/load.pid) 2> /dev/null'; }
 # What the stock driver says of a drive that was pulled out.
 pulled_out() {
-	log_may borrower 'nvme nvme[0-9]+: (failure state error detected, request disconnect|.*)$'
+	log_may borrower 'nvme nvme[0-9]+: failure state error detected, request disconnect$'
 	log_may borrower 'I/O error, dev nvme[0-9]+n[0-9]+, sector|Buffer I/O error on dev nvme[0-9]+n[0-9]+,'
 }
