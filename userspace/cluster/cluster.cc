@@ -10,6 +10,7 @@
 
 #include "base/deadline.h"
 #include "base/files.h"
+#include "base/numbers.h"
 #include "cluster/interrupt.h"
 #include "cluster/log_tail.h"
 #include "cluster/qmp.h"
@@ -113,9 +114,10 @@ Result<void> Cluster::prepare(State& state, const Topology& topology, const std:
   const auto text = read_file(file);
   if (!text) return std::unexpected(text.error());
   if (auto copied = write_file(folder_.topology(), *text); !copied) return copied;
-  if (!state.with_fabric && !(topology.links.empty() && topology.drives.empty())) {
-    report_("without the fabric: the hosts get no cables, no drives and no network");
+  if (!state.with_fabric && !(topology.links.empty() && topology.drives.empty() && topology.devices.empty())) {
+    report_("without the fabric: the hosts get no cables, no drives, no devices and no network");
   }
+  if (auto made = make_disks(topology); !made) return made;
   // This checkout's own modules and test programs go on top: a second archive behind the first, 4-byte aligned, as
   // the kernel's initramfs format (Documentation/driver-api/early-userspace/buffer-format.rst) wants it.
   std::error_code ignored;
@@ -127,6 +129,24 @@ Result<void> Cluster::prepare(State& state, const Topology& topology, const std:
   if (!overlay) return std::unexpected(overlay.error());
   initrd->resize((initrd->size() + 511) / 512 * 512, '\0');
   return write_file(folder_.file("initrd"), *initrd + *overlay);
+}
+
+Result<void> Cluster::make_disks(const Topology& topology) const {
+  for (const topology::Device& device : topology.devices) {
+    if (!topology::has_disk(device.type)) continue;
+    const auto file = folder_.file(topology::disk_file(device));
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) {
+      if (auto made = write_file(file, ""); !made) return made;
+      std::filesystem::resize_file(file, device.size, error);
+    }
+    if (error) return fail(fmt::format("{}: {}", file.string(), error.message()));
+    if (const auto size = std::filesystem::file_size(file, error); size != device.size) {
+      return fail(fmt::format("{} has {}, the topology says {}: remove it, or mend the topology", file.string(),
+                              format_size(size), format_size(device.size)));
+    }
+  }
+  return {};
 }
 
 Result<void> Cluster::start_fabric(State& state) {
@@ -470,9 +490,17 @@ Result<json> Cluster::status() const {
     for (const Endpoint& endpoint : endpoints) {
       if (endpoint.host != host.name) continue;
       const bool drive = endpoint.kind == Endpoint::Kind::drive;
-      json device = {{"name", endpoint.name}, {"kind", kind_name(endpoint.kind)}};
+      json device = {{"name", endpoint.name},
+                     {"kind", kind_name(endpoint.kind)},
+                     {"pci", pci_address_of(all->topology, host.name, endpoint.name)}};
       if (!drive) device["link"] = all->topology.links[endpoint.index].name;
       value["devices"].push_back(device);
+    }
+    for (const topology::Device& device : all->topology.devices) {
+      if (device.host != host.name) continue;
+      value["devices"].push_back({{"name", device.name},
+                                  {"kind", topology::type_name(device.type)},
+                                  {"pci", pci_address_of(all->topology, host.name, device.name)}});
     }
     hosts.push_back(value);
   }

@@ -216,7 +216,12 @@ int run_status(const Cluster& cluster, const std::string& format) {
                                    host.value("iommu", ""));
     for (const auto& device : host["devices"]) {
       more += fmt::format(" {}", device.value("name", ""));
-      if (device.contains("link")) more += fmt::format(" ({})", device.value("link", ""));
+      const std::string kind = device.value("kind", "");
+      if (device.contains("link")) {
+        more += fmt::format(" ({})", device.value("link", ""));
+      } else if (kind != "drive") {
+        more += fmt::format(" ({} {})", kind, device.value("pci", ""));
+      }
     }
     print_process(host.value("name", ""), host, more);
   }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/numbers.h"
@@ -21,12 +23,21 @@ constexpr unsigned kDiskSlot = 2;
 constexpr unsigned kNetworkSlot = 3;
 constexpr unsigned kSerialSlot = 4;
 constexpr unsigned kFirstPortSlot = 8;
+constexpr unsigned kFirstDeviceSlot = kFirstPortSlot + topology::kMostRootPorts;
+constexpr std::size_t kSerialSize = 20;  // NVM Express Base Specification, Identify Controller: SN
 // Chassis numbers of downstream ports; those of root ports begin at 1.
 constexpr unsigned kFirstSwitchChassis = 64;
+static_assert(kFirstDeviceSlot + topology::kMostDevices == 0x1f);
 
 std::size_t number_of(const topology::Topology& topology, std::string_view host) {
   const auto found = std::ranges::find(topology.hosts, host, &topology::Host::name);
   return static_cast<std::size_t>(found - topology.hosts.begin()) + 1;
+}
+
+std::vector<Endpoint> endpoints_of(const topology::Topology& topology, std::string_view host) {
+  std::vector<Endpoint> endpoints = topology::endpoints(topology);
+  std::erase_if(endpoints, [&](const Endpoint& endpoint) { return endpoint.host != host; });
+  return endpoints;
 }
 
 std::string kernel_arguments(const topology::Topology& topology, const topology::Host& host,
@@ -72,14 +83,19 @@ void add_endpoint(Arguments& arguments, const Endpoint& endpoint, const std::str
   arguments.device(device.dump());
 }
 
-/// Each endpoint behind a root port of its own. The secondary side of AMD's NTB is behind a switch, whose link the
-/// driver reads; Intel's is a part of the processor on both sides.
+/// Whether an endpoint with a root port of its own is behind a switch, too: the secondary side of AMD's NTB, whose
+/// driver reads the switch's link. Intel's is a part of the processor on both sides.
+bool has_switch(const Endpoint& endpoint, topology::NtbFamily family) {
+  return endpoint.kind == Endpoint::Kind::ntb_secondary && family == topology::NtbFamily::amd;
+}
+
+/// Each endpoint behind a root port of its own.
 void add_to_root_ports(Arguments& arguments, const std::vector<Endpoint>& endpoints, topology::NtbFamily family) {
   unsigned port = 0;
   for (const Endpoint& endpoint : endpoints) {
     add_root_port(arguments, port);
     std::string bus = fmt::format("rp{}", port);
-    if (endpoint.kind == Endpoint::Kind::ntb_secondary && family == topology::NtbFamily::amd) {
+    if (has_switch(endpoint, family)) {
       arguments.device(fmt::format("x3130-upstream,id=up{0},bus=rp{0}", port));
       arguments.device(fmt::format("xio3130-downstream,id=dn{0},bus=up{0},chassis={1},slot={2}", port,
                                    kFirstSwitchChassis + port, port + 1));
@@ -106,7 +122,81 @@ void add_to_switches(Arguments& arguments, const std::vector<Endpoint>& endpoint
   }
 }
 
+/// A device of QEMU's own, `number` in its host, behind a root port: as cards have it, so that its bus can be reset.
+void add_device(Arguments& arguments, const topology::Device& device, unsigned number, std::string_view mac) {
+  using Type = topology::Device::Type;
+  using Json = nlohmann::ordered_json;
+  const std::string port = fmt::format("dp{}", number);
+  const unsigned slot = topology::kMostRootPorts + number + 1;
+  arguments.device(fmt::format("pcie-root-port,id={0},bus=pcie.0,addr={1:#x},chassis={2},slot={2}", port,
+                               kFirstDeviceSlot + number, slot));
+  // Names of QEMU's own for what belongs to the device: those of nodes have 31 characters at most.
+  const std::string disk = fmt::format("disk{}", number);
+  const std::string nic = fmt::format("nic{}", number);
+  if (topology::has_disk(device.type)) {
+    arguments.add(
+        "-blockdev",
+        Json{{"driver", "file"}, {"node-name", disk}, {"filename", topology::disk_file(device)}, {"discard", "unmap"}}
+            .dump());
+  }
+  if (topology::is_network(device.type)) {
+    arguments.add("-netdev", fmt::format("stream,id={},server=off,addr.type=unix,addr.path={}", nic,
+                                         topology::lan_socket(device)));
+  }
+  const auto with = [&](std::string_view driver, const Json& more) {
+    Json words = {{"driver", driver}, {"id", device.name}, {"bus", port}};
+    words.update(more);
+    arguments.device(words.dump());
+  };
+  switch (device.type) {
+    case Type::e1000e:
+    case Type::igb:
+      with(topology::type_name(device.type), {{"netdev", nic}, {"mac", mac}, {"romfile", ""}});
+      break;
+    case Type::nvme:
+      with("nvme",
+           {{"drive", disk}, {"serial", device.name.substr(0, kSerialSize)}, {"cmb_size_mb", device.cmb >> 20U}});
+      break;
+    case Type::ahci:
+      with("ich9-ahci", Json::object());
+      arguments.device(Json{{"driver", "ide-hd"}, {"bus", device.name + ".0"}, {"drive", disk}}.dump());
+      break;
+    case Type::xhci:
+      with("qemu-xhci", Json::object());
+      arguments.device(Json{{"driver", "usb-storage"}, {"bus", device.name + ".0"}, {"drive", disk}}.dump());
+      break;
+    case Type::edu:
+      with("edu", {{"dma_mask", ~std::uint64_t{0} >> (64 - device.dma_bits)}});
+      break;
+  }
+}
+
+/// The bus of each device of a host, by the device's name, as firmware numbers them: depth first, by slot.
+std::map<std::string, unsigned, std::less<>> buses_of(const topology::Topology& topology, std::string_view host) {
+  std::map<std::string, unsigned, std::less<>> buses;
+  const std::vector<Endpoint> endpoints = endpoints_of(topology, host);
+  const bool switches = endpoints.size() > topology::kMostRootPorts;
+  const auto found = std::ranges::find(topology.hosts, host, &topology::Host::name);
+  const topology::NtbFamily family = found == topology.hosts.end() ? topology::NtbFamily::amd : found->family;
+  unsigned next = 1;
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    // The root port's bus has the upstream port, whose bus has the downstream ports.
+    if (switches ? i % topology::kMostRootPorts == 0 : has_switch(endpoints[i], family)) next += 2;
+    buses[endpoints[i].name] = next++;
+  }
+  for (const topology::Device& device : topology.devices) {
+    if (device.host == host) buses[device.name] = next++;
+  }
+  return buses;
+}
+
 }  // namespace
+
+std::string pci_address_of(const topology::Topology& topology, std::string_view host, std::string_view name) {
+  const auto buses = buses_of(topology, host);
+  const auto found = buses.find(name);
+  return found == buses.end() ? "" : fmt::format("0000:{:02x}:00.0", found->second);
+}
 
 std::string address_of(const topology::Topology& topology, std::string_view host) {
   return fmt::format("10.77.0.{}", number_of(topology, host));
@@ -163,12 +253,18 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
   arguments.add("-chardev", listening("qmp", host.name, ""), "-object", "monitor-qmp,id=monitor,chardev=qmp");
 
   if (options.with_fabric) {
-    std::vector<Endpoint> endpoints = topology::endpoints(topology);
-    std::erase_if(endpoints, [&](const Endpoint& endpoint) { return endpoint.host != host.name; });
+    const std::vector<Endpoint> endpoints = endpoints_of(topology, host.name);
     if (endpoints.size() <= topology::kMostRootPorts) {
       add_to_root_ports(arguments, endpoints, host.family);
     } else {
       add_to_switches(arguments, endpoints);
+    }
+    unsigned number = 0;
+    for (const topology::Device& device : topology.devices) {
+      if (device.host != host.name) continue;
+      add_device(arguments, device, number,
+                 fmt::format("52:54:00:77:{:02x}:{:02x}", number + 1, number_of(topology, host.name)));
+      ++number;
     }
   }
   return arguments.take();

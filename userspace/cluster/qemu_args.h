@@ -25,9 +25,13 @@ struct HostOptions {
 
 /// QEMU's command line for one host, to be run in the state folder. A pure function: the same input, the same words.
 /// Each endpoint is behind a root port of its own, the secondary side of AMD's NTB behind a switch too, as on its
-/// boards. A host with more than 16 endpoints has all of them behind switches of 16 ports.
+/// boards. A host with more than 16 endpoints has all of them behind switches of 16 ports. Devices of QEMU's own
+/// come behind them, each behind a root port.
 std::vector<std::string> qemu_arguments(const topology::Topology& topology, const topology::Host& host,
                                         const Installation& installation, const HostOptions& options);
+
+/// Where a host finds a device on its PCI bus: "0000:02:00.0". Empty if the host has none of that name.
+std::string pci_address_of(const topology::Topology& topology, std::string_view host, std::string_view name);
 
 /// The address of a host on the cluster's LAN, without the prefix length: 10.77.0.1 for the first one.
 std::string address_of(const topology::Topology& topology, std::string_view host);

@@ -127,6 +127,89 @@ TEST(QemuArguments, EveryTopologyGivesEveryEndpointOnePlaceOfItsOwn) {
   }
 }
 
+constexpr std::string_view kWithDevices = R"([cluster]
+name = "c"
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[cable]]
+between = ["a", "b"]
+[[device]]
+name = "disk"
+type = "nvme"
+host = "b"
+size = "64M"
+cmb = "2M"
+[[device]]
+name = "nic"
+type = "e1000e"
+host = "b"
+[[device]]
+name = "old"
+type = "ahci"
+host = "b"
+size = "1M"
+[[device]]
+name = "usb"
+type = "xhci"
+host = "b"
+size = "1M"
+[[device]]
+name = "toy"
+type = "edu"
+host = "b"
+dma_bits = 64
+[[device]]
+name = "vnic"
+type = "igb"
+host = "a"
+)";
+
+TEST(QemuArguments, DevicesOfQemusOwnAreBehindRootPortsOfTheirOwn) {
+  const auto topology = topology::parse(kWithDevices, "f").value();
+  const auto words = arguments(topology, 1);
+  const auto devices = values(words, "-device");
+  EXPECT_THAT(
+      std::span(devices).subspan(9),
+      ElementsAre(
+          "pcie-root-port,id=dp0,bus=pcie.0,addr=0x18,chassis=17,slot=17",
+          R"({"driver":"nvme","id":"disk","bus":"dp0","drive":"disk0","serial":"disk","cmb_size_mb":2})",
+          "pcie-root-port,id=dp1,bus=pcie.0,addr=0x19,chassis=18,slot=18",
+          R"({"driver":"e1000e","id":"nic","bus":"dp1","netdev":"nic1","mac":"52:54:00:77:02:02","romfile":""})",
+          "pcie-root-port,id=dp2,bus=pcie.0,addr=0x1a,chassis=19,slot=19",
+          R"({"driver":"ich9-ahci","id":"old","bus":"dp2"})", R"({"driver":"ide-hd","bus":"old.0","drive":"disk2"})",
+          "pcie-root-port,id=dp3,bus=pcie.0,addr=0x1b,chassis=20,slot=20",
+          R"({"driver":"qemu-xhci","id":"usb","bus":"dp3"})",
+          R"({"driver":"usb-storage","bus":"usb.0","drive":"disk3"})",
+          "pcie-root-port,id=dp4,bus=pcie.0,addr=0x1c,chassis=21,slot=21",
+          R"({"driver":"edu","id":"toy","bus":"dp4","dma_mask":18446744073709551615})"));
+  const auto nodes = values(words, "-blockdev");
+  EXPECT_THAT(std::span(nodes).subspan(1),
+              ElementsAre(R"({"driver":"file","node-name":"disk0","filename":"b.disk.img","discard":"unmap"})",
+                          R"({"driver":"file","node-name":"disk2","filename":"b.old.img","discard":"unmap"})",
+                          R"({"driver":"file","node-name":"disk3","filename":"b.usb.img","discard":"unmap"})"));
+  EXPECT_THAT(values(words, "-netdev").at(1), "stream,id=nic1,server=off,addr.type=unix,addr.path=b.nic.lan.sock");
+  const auto other = values(arguments(topology, 0), "-device");
+  EXPECT_THAT(other.at(other.size() - 2), "pcie-root-port,id=dp0,bus=pcie.0,addr=0x18,chassis=17,slot=17");
+  EXPECT_THAT(other.back(), HasSubstr(R"("driver":"igb","id":"vnic","bus":"dp0")"));
+}
+
+TEST(PciAddress, IsThatOfTheFirmware) {
+  const auto topology = topology::parse(kWithDevices, "f").value();
+  EXPECT_EQ(pci_address_of(topology, "a", "ntb0"), "0000:01:00.0");
+  EXPECT_EQ(pci_address_of(topology, "a", "vnic"), "0000:02:00.0");
+  EXPECT_EQ(pci_address_of(topology, "b", "ntb0"), "0000:03:00.0") << "behind a switch, which has two buses";
+  EXPECT_EQ(pci_address_of(topology, "b", "disk"), "0000:04:00.0");
+  EXPECT_EQ(pci_address_of(topology, "b", "toy"), "0000:08:00.0");
+  EXPECT_EQ(pci_address_of(topology, "b", "vnic"), "") << "it is in a";
+  EXPECT_EQ(pci_address_of(ours("pair"), "lender", "drive0"), "0000:02:00.0");
+  EXPECT_EQ(pci_address_of(ours("pair-intel-spr"), "borrower", "ntb0"), "0000:01:00.0") << "no switch";
+  // Two switches: each has a bus of its upstream port and one of its downstream ports.
+  EXPECT_EQ(pci_address_of(ours("star-31"), "lender", "ntb0"), "0000:03:00.0");
+  EXPECT_EQ(pci_address_of(ours("star-31"), "lender", "ntb16"), "0000:15:00.0");
+}
+
 TEST(QemuArguments, MoreEndpointsThanRootPortsAreBehindSwitches) {
   const auto devices = values(arguments(ours("star-31"), 0), "-device");
   EXPECT_THAT(std::span(devices).subspan(5, 4),
@@ -165,6 +248,7 @@ TEST(QemuArguments, WithoutTheFabricAHostHasNothingOfIt) {
   EXPECT_THAT(words, Not(Contains(HasSubstr("vfio-user"))));
   EXPECT_THAT(words, Not(Contains(HasSubstr("root-port"))));
   EXPECT_THAT(values(words, "-netdev"), ElementsAre("hubport,id=lan,hubid=0"));
+  EXPECT_THAT(arguments(topology::parse(kWithDevices, "f").value(), 1, false), Not(Contains(HasSubstr("disk"))));
 }
 
 TEST(QemuArguments, InstructionsAreCountedIfAPluginIsNamed) {

@@ -84,6 +84,10 @@ Result<void> Fabric::listen(const topology::Topology& topology) {
   }
   std::vector<lan::Switch::PortConfig> ports;
   for (const auto& host : topology.hosts) ports.push_back({.name = host.name, .socket = host.name + ".lan.sock"});
+  for (const auto& device : topology.devices) {
+    if (topology::is_network(device.type))
+      ports.push_back({.name = device.host + "." + device.name, .socket = topology::lan_socket(device)});
+  }
   auto lan = lan::Switch::start(ports);
   if (!lan) return std::unexpected(lan.error());
   lan_ = std::move(*lan);

@@ -22,7 +22,8 @@ namespace smartio::fabric {
 
 /// A whole cluster's hardware: the hosts' buses with their devices, the cables between them, the network, and the
 /// control socket over all of it. Sockets are made in the current folder: "HOST.DEVICE.sock" for each device,
-/// "HOST.lan.sock" for each host, "control.sock". Everything runs on threads of its own until this is destroyed.
+/// "HOST.lan.sock" for each host, "HOST.NAME.lan.sock" for each network device of QEMU's own, "control.sock".
+/// Everything runs on threads of its own until this is destroyed.
 class Fabric {
  public:
   /// Makes all that `topology` names and listens. Fails with a sentence for a person (a socket that can't be made, a

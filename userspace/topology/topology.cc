@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <system_error>
+#include <utility>
 
 #include "base/numbers.h"
 #include "topology/table_reader.h"
@@ -45,6 +46,29 @@ constexpr std::array kFamilies{
 
 const FamilyTraits& traits(NtbFamily family) { return *std::ranges::find(kFamilies, family, &FamilyTraits::family); }
 
+constexpr std::array kDeviceTypes{
+    std::pair{Device::Type::e1000e, std::string_view("e1000e")},
+    std::pair{Device::Type::igb, std::string_view("igb")},
+    std::pair{Device::Type::nvme, std::string_view("nvme")},
+    std::pair{Device::Type::ahci, std::string_view("ahci")},
+    std::pair{Device::Type::xhci, std::string_view("xhci")},
+    std::pair{Device::Type::edu, std::string_view("edu")},
+};
+
+/// Whether QEMU's words or the state folder have `name` for something else: sockets HOST.NAME.sock, ports and switches.
+bool is_taken(std::string_view name) {
+  for (const std::string_view word : {"lan", "qmp", "qga", "data", "console"}) {
+    if (name == word) return true;
+  }
+  for (const std::string_view word : {"ntb", "rp", "up", "dn", "dp"}) {
+    if (name.starts_with(word) && name.size() > word.size() &&
+        name.find_first_not_of("0123456789", word.size()) == std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Builds the Topology from the parsed file; every method reads one kind of table.
 class Reader {
  public:
@@ -57,6 +81,7 @@ class Reader {
     if (topology_.hosts.empty()) top.complain("host", "there is no host", "add a [[host]] table with a name");
     for (const toml::table* table : top.tables("cable", "cables are [[cable]] tables")) read_cable(*table);
     for (const toml::table* table : top.tables("drive", "drives are [[drive]] tables")) read_drive(*table);
+    for (const toml::table* table : top.tables("device", "devices are [[device]] tables")) read_device(*table);
     top.finish();
     if (complaints_.any()) return std::unexpected(*complaints_.first());
     return std::move(topology_);
@@ -246,11 +271,7 @@ class Reader {
     Drive drive;
     drive.name = reader.name("name");
     unique(reader, drive.name, drive_names_);
-    // HOST.NAME.sock is the drive's socket, and these are taken.
-    const bool numbered_ntb = drive.name.starts_with("ntb") && drive.name.size() > 3 &&
-                              drive.name.find_first_not_of("0123456789", 3) == std::string::npos;
-    if (numbered_ntb || drive.name == "lan" || drive.name == "qmp" || drive.name == "qga" || drive.name == "data" ||
-        drive.name == "console") {
+    if (is_taken(drive.name)) {
       reader.complain("name", fmt::format("{:?} is a name of the cluster's own", drive.name),
                       "name the drive otherwise, e.g. \"drive0\"");
     }
@@ -274,11 +295,7 @@ class Reader {
 
   /// size, backing and the namespaces, which share the media.
   void read_media(TableReader& reader, Drive& drive) {
-    constexpr std::string_view kRightSize = "size is 1M to 16T in whole MiB, e.g. \"1G\"";
-    drive.size = reader.size("size", std::nullopt, kRightSize);
-    if (drive.size < kMi || drive.size > 16 * kTi || drive.size % kMi != 0) {
-      reader.complain("size", fmt::format("size = {} is not possible", format_size(drive.size)), kRightSize);
-    }
+    drive.size = media_size(reader);
     if (reader.has("backing")) {
       constexpr std::string_view kRightBacking = "backing is a file's path, relative to the state folder";
       drive.backing = reader.text("backing", kRightBacking);
@@ -320,6 +337,55 @@ class Reader {
     }
     used += found.size;
     drive.namespaces.push_back(found);
+  }
+
+  void read_device(const toml::table& table) {
+    TableReader reader(table, "[[device]]", complaints_);
+    Device device;
+    device.name = reader.name("name");
+    unique(reader, device.name, drive_names_);
+    if (is_taken(device.name)) {
+      reader.complain("name", fmt::format("{:?} is a name of the cluster's own", device.name),
+                      "name the device otherwise, e.g. \"nic0\"");
+    }
+    constexpr std::string_view kRightType = "type is \"e1000e\", \"igb\", \"nvme\", \"ahci\", \"xhci\" or \"edu\"";
+    const std::string type = reader.text("type", kRightType);
+    const auto found = std::ranges::find(kDeviceTypes, type, &std::pair<Device::Type, std::string_view>::second);
+    if (found == kDeviceTypes.end()) {
+      reader.complain("type", fmt::format("type = {:?} is not known", type), kRightType);
+      return;
+    }
+    device.type = found->first;
+    device.host = reader.text("host", "host names the host that the device is in");
+    known_host(reader, "host", device.host);
+    if (++devices_[device.host] > kMostDevices) {
+      reader.complain("host", fmt::format("too many devices of QEMU's own in host {:?}", device.host),
+                      fmt::format("at most {} a host", kMostDevices));
+    }
+    // A key that another type has is refused by finish(), as any key that nobody reads.
+    if (has_disk(device.type)) device.size = media_size(reader);
+    if (device.type == Device::Type::nvme) {
+      constexpr std::string_view kRightCmb = "cmb is 0 or a power of two, 1M to 1G";
+      device.cmb = reader.size("cmb", 0, kRightCmb);
+      if (device.cmb != 0 && (!std::has_single_bit(device.cmb) || device.cmb < kMi || device.cmb > kGi)) {
+        reader.complain("cmb", fmt::format("cmb = {} is not possible", format_size(device.cmb)), kRightCmb);
+      }
+    }
+    if (device.type == Device::Type::edu) {
+      device.dma_bits = static_cast<unsigned>(reader.number("dma_bits", device.dma_bits, {28, 64}));
+    }
+    reader.finish();
+    topology_.devices.push_back(std::move(device));
+  }
+
+  /// A required size of whole MiB.
+  static std::uint64_t media_size(TableReader& reader) {
+    constexpr std::string_view kRightSize = "size is 1M to 16T in whole MiB, e.g. \"1G\"";
+    const std::uint64_t size = reader.size("size", std::nullopt, kRightSize);
+    if (size < kMi || size > 16 * kTi || size % kMi != 0) {
+      reader.complain("size", fmt::format("size = {} is not possible", format_size(size)), kRightSize);
+    }
+    return size;
   }
 
   void unique(TableReader& reader, const std::string& name, Names& names) {
@@ -369,10 +435,11 @@ class Reader {
   Topology topology_;
   Names host_names_;
   Names cable_names_;
-  Names drive_names_;
+  Names drive_names_;                                          // and those of devices
   std::map<std::string, std::uint64_t, std::less<>> series_;   // hosts of a [[host]] with count, by its name
   std::map<std::string, std::size_t, std::less<>> endpoints_;  // by host
   std::map<std::string, std::size_t, std::less<>> ntbs_;       // of them
+  std::map<std::string, std::size_t, std::less<>> devices_;    // QEMU's own, by host
   std::size_t cables_ = 0;
 };
 
@@ -403,6 +470,20 @@ Result<Topology> load(const std::filesystem::path& file) {
   text.resize(static_cast<std::size_t>(stream.gcount()));
   return parse(text, file.string());
 }
+
+std::string_view type_name(Device::Type type) {
+  return std::ranges::find(kDeviceTypes, type, &std::pair<Device::Type, std::string_view>::first)->second;
+}
+
+bool is_network(Device::Type type) { return type == Device::Type::e1000e || type == Device::Type::igb; }
+
+bool has_disk(Device::Type type) {
+  return type == Device::Type::nvme || type == Device::Type::ahci || type == Device::Type::xhci;
+}
+
+std::string disk_file(const Device& device) { return fmt::format("{}.{}.img", device.host, device.name); }
+
+std::string lan_socket(const Device& device) { return fmt::format("{}.{}.lan.sock", device.host, device.name); }
 
 std::vector<Endpoint> endpoints(const Topology& topology) {
   std::vector<Endpoint> found;

@@ -43,6 +43,15 @@
 //   size = "512M"                       # required; a multiple of 4096
 //   block_size = 512                    # or 4096; default 512
 //
+//   [[device]]                          # none or more, at most 7 a host: a device of QEMU's own, behind a root port
+//   name = "nic0"                       # required; unlike the names of drives
+//   type = "e1000e"                     # required: "e1000e", "igb" (network), "nvme", "ahci", "xhci" (disk), "edu"
+//   host = "lender"                     # required
+//   size = "64M"                        # of the disk, which is the file HOST.NAME.img of the state folder: required
+//                                       # for nvme, ahci and xhci (a USB disk), 1M to 16T in whole MiB
+//   cmb = "0"                           # nvme: controller memory buffer, 0 or a power of two, 1M to 1G; default none
+//   dma_bits = 28                       # edu: bits of a bus address that its DMA can use, 28 to 64; default 28
+//
 // A size is a number of bytes, or a string of digits with K, M, G or T (powers of 1024) behind it.
 #pragma once
 
@@ -65,6 +74,8 @@ enum class NtbFamily : std::uint8_t { amd, intel_icx, intel_spr };
 
 /// A host with more endpoints has them behind switches of so many ports each.
 constexpr unsigned kMostRootPorts = 16;
+/// So many places are left for devices of QEMU's own.
+constexpr unsigned kMostDevices = 7;
 
 struct Host {
   std::string name;
@@ -103,11 +114,33 @@ struct Drive {
   std::vector<Namespace> namespaces;  ///< NSID 1, 2, …
 };
 
+/// A device that QEMU models, and not the fabric.
+struct Device {
+  enum class Type : std::uint8_t { e1000e, igb, nvme, ahci, xhci, edu };
+  std::string name;  ///< unlike those of all other devices and drives
+  std::string host;
+  Type type = Type::edu;
+  std::uint64_t size = 0;  ///< bytes of its disk, 0: it has none
+  std::uint64_t cmb = 0;   ///< nvme: bytes of controller memory buffer, 0: none
+  unsigned dma_bits = 28;  ///< edu: bits of its DMA addresses
+};
+
+/// The word of the topology file, which is QEMU's name of the device but for some.
+std::string_view type_name(Device::Type type);
+/// Whether it has a port on the hosts' LAN.
+bool is_network(Device::Type type);
+/// Whether it has a disk, the file disk_file() of the state folder.
+bool has_disk(Device::Type type);
+std::string disk_file(const Device& device);
+/// The LAN's socket of a network device, a file name in the state folder; the port's name is "HOST.NAME".
+std::string lan_socket(const Device& device);
+
 struct Topology {
   std::string name;
   std::vector<Host> hosts;
   std::vector<Link> links;
   std::vector<Drive> drives;
+  std::vector<Device> devices;
 };
 
 /// One PCIe device of one host, with the vfio-user socket that its QEMU connects to.

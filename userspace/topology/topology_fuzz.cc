@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Any text is either refused with a message that names a line, or a topology whose promises hold.
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       sum += ns.size;
     }
     if (sum > drive.size || drive.namespaces.empty()) std::abort();
+  }
+  for (const Device& device : parsed->devices) {
+    if (has_disk(device.type) != (device.size != 0) || device.dma_bits < 28 || device.dma_bits > 64) std::abort();
+    if (device.cmb != 0 && (device.type != Device::Type::nvme || !std::has_single_bit(device.cmb))) std::abort();
+    if (std::ranges::count(parsed->devices, device.host, &Device::host) > kMostDevices) std::abort();
   }
   if (endpoints(*parsed).size() != 2 * parsed->links.size() + parsed->drives.size()) std::abort();
   return 0;

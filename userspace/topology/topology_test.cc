@@ -161,6 +161,16 @@ std::string drive(std::string_view line) {
   return with(fmt::format("[[drive]]\nname = \"d\"\nhost = \"a\"\nsize = \"1G\"\n{}\n", line));
 }
 
+std::string device(std::string_view type, std::string_view line) {
+  return with(fmt::format("[[device]]\nname = \"d\"\nhost = \"a\"\ntype = \"{}\"\n{}\n", type, line));
+}
+std::string many_devices(unsigned count) {
+  std::string text(kTwoHosts);
+  for (unsigned i = 0; i < count; ++i)
+    text += fmt::format("[[device]]\nname = \"d{}\"\ntype = \"edu\"\nhost = \"a\"\n", i);
+  return text;
+}
+
 /// A hub with so many cables to hosts spoke1, spoke2 …
 std::string many_cables(unsigned cpus, unsigned count, std::string_view iommu) {
   return fmt::format(R"([cluster]
@@ -196,7 +206,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ClusterName", "[cluster]\nname = \"C\"\n", 2, "\"C\" is not a name", "lower-case"},
         Refusal{"ClusterKey", "[cluster]\nname = \"c\"\nsize = 3\n[[host]]\nname=\"a\"\n", 3, "unknown key \"size\"",
                 "name"},
-        Refusal{"TopKey", with("[[hots]]\nname = \"x\"\n"), 7, "unknown key \"hots\"", "cable, cluster, drive, host"},
+        Refusal{"TopKey", with("[[hots]]\nname = \"x\"\n"), 7, "unknown key \"hots\"",
+                "cable, cluster, device, drive, host"},
         Refusal{"NoHost", "[cluster]\nname = \"c\"\n", 1, "no host", "[[host]]"},
         Refusal{"HostNotArray", "[cluster]\nname = \"c\"\n[host]\nname = \"a\"\n", 3, "not an array of tables",
                 "[[host]]"},
@@ -294,6 +305,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"DriveNamedLan", with("[[drive]]\nname = \"lan\"\nhost = \"a\"\nsize = \"1G\"\n"), 8, "cluster's own",
                 "drive0"},
         Refusal{"DriveWithoutHost", with("[[drive]]\nname = \"d\"\nsize = \"1G\"\n"), 7, "host is missing", "host"},
+        Refusal{"DriveNamedPort", with("[[drive]]\nname = \"rp0\"\nhost = \"a\"\nsize = \"1G\"\n"), 8, "cluster's own",
+                "\"drive0\""},
         Refusal{"DriveUnknownHost", with("[[drive]]\nname = \"d\"\nhost = \"z\"\nsize = \"1G\"\n"), 9, "no host \"z\"",
                 "a, b"},
         Refusal{"DriveWithoutSize", with("[[drive]]\nname = \"d\"\nhost = \"a\"\n"), 7, "size is missing", "1M to 16T"},
@@ -307,6 +320,28 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"SglText", drive("sgl = \"yes\""), 11, "neither true nor false", "without quotes"},
         Refusal{"Mdts", drive("mdts = 13"), 11, "13 is not possible", "0 to 12"},
         Refusal{"DriveKey", drive("queues = 1"), 11, "unknown key \"queues\"", "queue_pairs"},
+        Refusal{"DeviceWithoutName", with("[[device]]\nhost = \"a\"\ntype = \"edu\"\n"), 7, "name is missing",
+                "letter"},
+        Refusal{"DeviceNamedAsADrive", drive("[[device]]\nname = \"d\"\nhost = \"b\"\ntype = \"edu\""), 12,
+                "two of the name", "line 8"},
+        Refusal{"DeviceNamedSlot", with("[[device]]\nname = \"dp3\"\nhost = \"a\"\ntype = \"edu\"\n"), 8,
+                "cluster's own", "\"nic0\""},
+        Refusal{"DeviceWithoutType", with("[[device]]\nname = \"d\"\nhost = \"a\"\n"), 7, "type is missing", "\"igb\""},
+        Refusal{"DeviceOfUnknownType", device("rtl8139", ""), 10, "\"rtl8139\" is not known", "\"e1000e\""},
+        Refusal{"DeviceTypeInjected", device("edu,bus=pcie.0", ""), 10, "is not known", "\"edu\""},
+        Refusal{"DeviceWithoutHost", with("[[device]]\nname = \"d\"\ntype = \"edu\"\n"), 7, "host is missing",
+                "device"},
+        Refusal{"DeviceUnknownHost", with("[[device]]\nname = \"d\"\nhost = \"z\"\ntype = \"edu\"\n"), 9,
+                "no host \"z\"", "a, b"},
+        Refusal{"EighthDevice", many_devices(8), 38, "too many devices of QEMU's own in host \"a\"", "at most 7"},
+        Refusal{"NvmeWithoutSize", device("nvme", ""), 7, "size is missing", "1M to 16T"},
+        Refusal{"NvmeSizeOdd", device("nvme", "size = 1048577"), 11, "1048577 is not possible", "whole MiB"},
+        Refusal{"NvmeCmbSmall", device("nvme", "size = \"1G\"\ncmb = \"512K\""), 12, "512K is not possible",
+                "1M to 1G"},
+        Refusal{"NicWithSize", device("e1000e", "size = \"1G\""), 11, "unknown key \"size\"", "host, name, type"},
+        Refusal{"AhciWithCmb", device("ahci", "size = \"1G\"\ncmb = \"1M\""), 12, "unknown key \"cmb\"", "size"},
+        Refusal{"EduDmaBitsFew", device("edu", "dma_bits = 27"), 11, "27 is not possible", "28 to 64"},
+        Refusal{"EduDmaBitsMany", device("edu", "dma_bits = 65"), 11, "65 is not possible", "28 to 64"},
         Refusal{"NamespaceNotArray", drive("namespace = 3"), 11, "not an array of tables", "[[drive.namespace]]"},
         Refusal{"NamespaceWithoutSize", drive("[[drive.namespace]]\nblock_size = 512"), 11, "size is missing", "4096"},
         Refusal{"NamespaceZero", drive("[[drive.namespace]]\nsize = 0"), 12, "0 is not possible", "4096"},
@@ -461,6 +496,49 @@ TEST(Topology, AnAmdNtbIsNotJoinedToAnIntelNtb) {
   EXPECT_THAT(t.error().message, AllOf(HasSubstr("pair-mixed.toml:19: [[cable]]: between joins NTBs of two families"),
                                        HasSubstr("\"lender\" has \"amd\", \"borrower\" has \"intel-spr\""),
                                        HasSubstr("give both hosts the same")));
+}
+
+TEST(Topology, DevicesOfQemusOwnAreRead) {
+  const auto t = parsed(with(R"([[device]]
+name = "nic0"
+type = "e1000e"
+host = "a"
+[[device]]
+name = "disk1"
+type = "nvme"
+host = "b"
+size = "64M"
+cmb = "1M"
+[[device]]
+name = "toy"
+type = "edu"
+host = "a"
+dma_bits = 40
+)"));
+  ASSERT_EQ(t->devices.size(), 3U);
+  EXPECT_EQ(t->devices[0].name, "nic0");
+  EXPECT_EQ(t->devices[0].type, Device::Type::e1000e);
+  EXPECT_EQ(t->devices[0].host, "a");
+  EXPECT_EQ(t->devices[0].size, 0U);
+  EXPECT_EQ(lan_socket(t->devices[0]), "a.nic0.lan.sock");
+  EXPECT_EQ(t->devices[1].type, Device::Type::nvme);
+  EXPECT_EQ(t->devices[1].size, 64ULL << 20);
+  EXPECT_EQ(t->devices[1].cmb, 1ULL << 20);
+  EXPECT_EQ(disk_file(t->devices[1]), "b.disk1.img");
+  EXPECT_EQ(t->devices[2].type, Device::Type::edu);
+  EXPECT_EQ(t->devices[2].dma_bits, 40U);
+  EXPECT_THAT(endpoints(*t), ::testing::IsEmpty()) << "the fabric models none of them";
+}
+
+TEST(Topology, EveryTypeOfDeviceIsRead) {
+  for (const std::string_view type : {"e1000e", "igb", "nvme", "ahci", "xhci", "edu"}) {
+    const bool disk = type == "nvme" || type == "ahci" || type == "xhci";
+    const auto t = parsed(device(type, disk ? "size = \"1M\"" : ""));
+    EXPECT_EQ(type_name(t->devices.at(0).type), type);
+    EXPECT_EQ(has_disk(t->devices[0].type), disk);
+    EXPECT_EQ(is_network(t->devices[0].type), type == "e1000e" || type == "igb");
+  }
+  EXPECT_TRUE(parse(many_devices(7), "f"));
 }
 
 /// The topologies of this project are right, and named after their files.

@@ -39,12 +39,13 @@ struct PortStatus {
 };
 
 /// The cluster's IP network: an Ethernet learning switch between the hosts' `-netdev stream` sockets, one listening
-/// socket a host, so that a port has its host's name. One thread of its own; a guest that is slow loses frames and
-/// holds up nobody; one that sends nonsense loses its connection. Methods: any thread.
+/// socket a host, so that a port has its host's name, and one for each network device besides. One thread of its own; a
+/// guest that is slow loses frames and holds up nobody; one that sends nonsense loses its connection. Methods: any
+/// thread.
 class Switch {
  public:
   struct PortConfig {
-    std::string name;              ///< the host
+    std::string name;              ///< the host, or "HOST.DEVICE"
     std::filesystem::path socket;  ///< where its QEMU connects
   };
   /// Listens on every port's socket and starts to switch.

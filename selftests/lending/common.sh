@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2016
+# For tests of PCI functions that the lender lends as a whole: devices of QEMU's own, and the drivers that the kernel has
+# for them.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+# pci_of HOST DEVICE: where the topology's device is on the bus of its host.
+pci_of() { jq -er --arg h "$1" --arg d "$2" '.hosts[] | select(.name == $h) | .devices[] | select(.name == $d).pci' < "$notes/status"; }
+
+# driver_of HOST PCI
+driver_of() { sh_on "$1" 'basename "$(readlink /sys/bus/pci/devices/$1/driver || echo none)"' "$2"; }
+
+# disk_of HOST PCI, interface_of HOST PCI: what its driver makes of it.
+disk_of() { sh_on "$1" 'cd /sys/bus/pci/devices/$1/nvme/nvme*/ && ls -d nvme*n* | sed "s/c[0-9]*n/n/"' "$2"; }
+interface_of() { sh_on "$1" 'ls /sys/bus/pci/devices/$1/net' "$2"; }
+
+# verified_fio HOST DISK JOB…: fio with checksums, each JOB is BLOCKSIZE:DEPTH:SIZE.
+verified_fio() {
+	local host=$1 disk=$2 shape bs qd size n=0 jobs result; shift 2
+	jobs="[global]
+filename=/dev/$disk
+direct=1
+ioengine=io_uring
+rw=randrw
+verify=crc32c
+verify_fatal=1
+"
+	for shape; do
+		IFS=: read -r bs qd size <<< "$shape"
+		jobs+="[$bs-qd$qd]
+stonewall
+bs=$bs
+iodepth=$qd
+size=$size
+offset=$((n % 4 * 32))m
+"
+		n=$((n + 1))
+	done
+	sh_on "$host" 'cat > /run/verify.fio' <<< "$jobs"
+	on "$host" fio --output-format=json --output=/run/verify.json /run/verify.fio ||
+		fail "fio on $host ended with $?: $(on "$host" tail -20 /run/verify.json)"
+	result=$(on "$host" cat /run/verify.json)
+	expect "fio on $host: jobs" $n "$(jq '[.jobs[] | select(.error == 0 and .read.io_bytes > 0 and .write.io_bytes > 0)] | length' <<< "$result")"
+	jq -r '.jobs[] | "# \(.jobname): read \(.read.iops | floor) IOPS, write \(.write.iops | floor) IOPS"' <<< "$result"
+}
+
+# A network of its own, on the hosts' LAN: the device's interface has 10.78.0.1, the peer's eth0 10.78.0.2 besides.
+# network_up HOST INTERFACE PEER
+network_up() {
+	sh_on "$1" 'ip addr replace 10.78.0.1/24 dev $1; ip link set $1 up' "$2"
+	sh_on "$3" 'ip addr replace 10.78.0.2/24 dev eth0'
+	until_true 30 "a ping of $3 through $2 of $1" on "$1" ping -c 1 -W 1 -I "$2" 10.78.0.2
+}
+# network_down HOST INTERFACE PEER
+network_down() {
+	sh_on "$1" 'ip addr flush dev $1; ip link set $1 down' "$2"
+	sh_on "$3" 'ip addr del 10.78.0.2/24 dev eth0'
+}
+# iperf HOST PEER SIZE: both ways.
+iperf() {
+	local way out got
+	sh_on "$2" 'iperf3 -s -D -I /run/iperf3.pid'
+	until_true 10 "iperf3's server" on "$2" test -s /run/iperf3.pid
+	for way in "" -R; do
+		# shellcheck disable=SC2086
+		out=$(on "$1" iperf3 -c 10.78.0.2 -n "$3" -w 128K -J $way)
+		got=$(jq .end.sum_received.bytes <<< "$out")
+		say "iperf3 $way: $got bytes, $(jq '.end.sum_received.bits_per_second / 1e6 | floor' <<< "$out") Mbit/s"
+		[ "$got" -ge $((${3%M} * 1000000)) ] || fail "iperf3 $way: expected $3 received, saw $got bytes"
+	done
+	sh_on "$2" 'kill "$(tr -d "\0" < /run/iperf3.pid)"'
+}
+
+# ---- lent and borrowed ----
+
+links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
+# Links between all hosts, and nothing lent or borrowed, whatever was before.
+lending_begin() {
+	local host
+	for host in "${all_hosts[@]}"; do
+		sh_on "$host" 'for m in smartio_pci smartio_pci_stub; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
+			for m in smartio_nvme smartio_nvme_mgr nvme e1000e igb; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
+			for d in /sys/bus/pci/devices/*; do [ "$(cat $d/driver_override)" = "(null)" ] || echo > $d/driver_override; done
+			modprobe ntb_hw_amd; modprobe ntb_smartio heartbeat_timeout_ms=3000; modprobe smartio_pci'
+	done
+	for host in "${all_hosts[@]}"; do until_true 30 "all links of $host" links_up "$host"; done
+}
+lending_end() {
+	local host
+	for host in "${all_hosts[@]}"; do sh_on "$host" 'for m in smartio_pci smartio_pci_stub; do ! [ -d /sys/module/$m ] || modprobe -r $m; done'; done
+}
+
+# lent DEVICE: by the lender, whose IOMMU may be off.
+lent() {
+	local pci
+	pci=$(pci_of lender "$1")
+	on lender smartioctl lend --as pci --trust-borrowers "$pci" | sed 's/^/# /'
+	expect "the driver of $1 in the lender" smartio_pci_stub "$(driver_of lender "$pci")"
+}
+# borrowed DEVICE [HOST]: prints the function's address on HOST.
+offered() { sh_on "$1" 'grep -lqx "$1" /sys/bus/smartio/devices/*/pci' "$2"; }
+borrowed() {
+	local host=${2:-borrower} pci
+	pci=$(pci_of lender "$1")
+	until_true 20 "$1 to be offered to $host" offered "$host" "$pci"
+	on "$host" smartioctl borrow "lender:$pci" >&2
+	on "$host" smartioctl status -o json | jq -er --arg p "$pci" '.paths[] | select(.pci == $p and .function).function'
+}
+# returned DEVICE MODULE [HOST]: and the lender's own driver has it again.
+returned() {
+	local host=${3:-borrower} pci
+	pci=$(pci_of lender "$1")
+	on "$host" smartioctl return "lender:$pci" | sed 's/^/# /'
+	expect "functions of $host that are borrowed" 0 "$(on "$host" smartioctl status -o json | jq '[.paths[].function | select(.)] | length')"
+	on lender modprobe "$2"
+	until_true 10 "$1 to be free" nobody_has "$pci"
+	on lender smartioctl unlend "$pci" | sed 's/^/# /'
+	expect "the driver of $1 in the lender" "$2" "$(driver_of lender "$pci")"
+}
+nobody_has() { sh_on lender '[ -z "$(cat /sys/class/smartio_export/$1/borrowers)" ]' "$1"; }
+
+# What the borrower's half says of a function whose link was lost; the stock driver's own words are each test's.
+losses() {
+	link_drops cable0
+	log_may lender 'ntb[0-9]+: link to [a-z0-9]+ is down: '
+	log_may borrower 'ntb[0-9]+: link to [a-z0-9]+ is down: '
+}
