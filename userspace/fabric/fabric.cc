@@ -48,7 +48,7 @@ Fabric::~Fabric() {
 
 Result<void> Fabric::make_devices(const topology::Topology& topology) {
   for (const auto& host : topology.hosts)
-    hosts_[host.name] = std::make_unique<pci::Host>(host.name, host.iommu != topology::Iommu::none, files_);
+    hosts_[host.name] = std::make_unique<pci::Host>(host.name, host.iommu != topology::Iommu::none, files_, waits_);
   try {
     for (const auto& link : topology.links)
       cables_.push_back(std::make_unique<ntb::Cable>(ntb::Cable::Config{

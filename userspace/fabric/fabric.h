@@ -41,6 +41,7 @@ class Fabric {
 
   // In the order of who uses whom: what is destroyed first stands last.
   pci::MemoryFiles files_;
+  pci::Waits waits_;
   std::map<std::string, std::unique_ptr<pci::Host>> hosts_;
   std::vector<std::unique_ptr<ntb::Cable>> cables_;
   std::vector<std::unique_ptr<nvme::Drive>> drives_;

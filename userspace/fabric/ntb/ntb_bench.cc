@@ -63,8 +63,9 @@ struct Pair {
   pci::TestMemory memory{kMemory};
   ntb::Cable cable{{.name = "ab", .windows = {kMemory, 1 << 16}}};
   pci::MemoryFiles files;
-  pci::Host host_a{"a", false, files};
-  pci::Host host_b{"b", false, files};
+  pci::Waits waits;
+  pci::Host host_a{"a", false, files, waits};
+  pci::Host host_b{"b", false, files, waits};
   std::vector<std::unique_ptr<vfio_user::Server>> servers;
   std::vector<vfio_user::Client> clients;
 };

@@ -47,7 +47,8 @@ class DriveControl : public ::testing::Test {
   }
 
   pci::MemoryFiles files_;
-  pci::Host host_{"lender", false, files_};
+  pci::Waits waits_;
+  pci::Host host_{"lender", false, files_, waits_};
   Drive drive_{config()};
   pci::Endpoint& endpoint_;
   control::Commands commands_;

@@ -5,29 +5,18 @@ namespace smartio::pci {
 
 namespace {
 
-constexpr std::array<std::string_view, kCounts> kNames{"config_reads",
-                                                       "config_writes",
-                                                       "register_reads",
-                                                       "register_writes",
-                                                       "peer_reads",
-                                                       "peer_writes",
-                                                       "dma_writes_memory",
-                                                       "dma_writes_endpoint",
-                                                       "dma_writes_qemu",
-                                                       "dma_writes_unclaimed",
-                                                       "dma_reads_memory",
-                                                       "dma_reads_endpoint",
-                                                       "dma_reads_qemu",
-                                                       "dma_reads_unclaimed",
-                                                       "dma_refused_by_qemu",
-                                                       "interrupts_sent",
-                                                       "interrupts_kept",
-                                                       "interrupts_dropped",
-                                                       "dma_maps",
-                                                       "dma_unmaps",
-                                                       "messages",
-                                                       "connections",
-                                                       "resets"};
+constexpr std::array<std::string_view, kCounts> kNames{"config_reads",       "config_writes",
+                                                       "register_reads",     "register_writes",
+                                                       "peer_reads",         "peer_writes",
+                                                       "dma_writes_memory",  "dma_writes_endpoint",
+                                                       "dma_writes_qemu",    "dma_writes_unclaimed",
+                                                       "dma_reads_memory",   "dma_reads_endpoint",
+                                                       "dma_reads_qemu",     "dma_reads_unclaimed",
+                                                       "loads_in_circle",    "dma_refused_by_qemu",
+                                                       "interrupts_sent",    "interrupts_kept",
+                                                       "interrupts_dropped", "dma_maps",
+                                                       "dma_unmaps",         "messages",
+                                                       "connections",        "resets"};
 static_assert(!kNames.back().empty());
 
 }  // namespace

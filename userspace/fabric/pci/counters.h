@@ -27,6 +27,7 @@ enum class Count : std::uint8_t {
   dma_reads_endpoint,
   dma_reads_qemu,
   dma_reads_unclaimed,
+  loads_in_circle,      ///< loads of other hosts, which would have waited for a host that waits for them
   dma_refused_by_qemu,  ///< writes handed over that QEMU answered with an error (an IOMMU fault, say)
   interrupts_sent,
   interrupts_kept,     ///< met no eventfd and are pending

@@ -223,18 +223,28 @@ Outcome Endpoint::read_elsewhere(BusAddress address, std::span<std::byte> data, 
     }
     length = host_.find_bar(address, length).length;
   }
-  if (transaction.may_wait) {
-    const auto before = host_.loads_unclaimed();
-    // All ones may be what a BAR of this host had for QEMU, which calls that success: then the read failed.
-    if (const auto qemu = link(); qemu && qemu->read(address, data.first(length)) &&
-                                  (host_.loads_unclaimed() == before || !has_all_ones(data.first(length)))) {
-      counters_.add(Count::dma_reads_qemu);
-      return {Delivery::qemu, transaction.kind};
-    }
+  if (ask_qemu(address, data.first(length), transaction)) {
+    counters_.add(Count::dma_reads_qemu);
+    return {Delivery::qemu, transaction.kind};
   }
   std::ranges::fill(data.first(length), std::byte{0xff});
   unclaimed(Count::dma_reads_unclaimed, "read", address, length);
   return {Delivery::unclaimed, transaction.kind};
+}
+
+bool Endpoint::ask_qemu(BusAddress address, std::span<std::byte> data, Transaction transaction) {
+  const Load* load = transaction.load;
+  if (load == nullptr && !transaction.may_wait) return false;
+  const auto wait = load != nullptr ? host_.waits().begin(load->host, host_) : std::nullopt;
+  if (load != nullptr && !wait) {
+    counters_.add(Count::loads_in_circle);
+    return false;
+  }
+  const auto qemu = link();
+  const auto before = host_.loads_unclaimed();
+  if (!qemu || !qemu->read(address, data, load != nullptr ? std::optional(load->until) : std::nullopt)) return false;
+  // All ones may be what a BAR of this host had for QEMU, which calls that success: then the read failed.
+  return host_.loads_unclaimed() == before || !has_all_ones(data);
 }
 
 void Endpoint::interrupt(unsigned vector) {
@@ -386,9 +396,10 @@ void Endpoint::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte>
   if (d.msix_vectors > 0 && bar == d.msix_bar && offset - d.msix_pba_offset < vectors_.pending_bytes()) {
     return vectors_.read_pending(offset - d.msix_pba_offset, data);
   }
+  const Load load = host_.waits().load(host_);
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), kMaxPeerRead));
-    if (function_.bar_read(bar, offset, piece, {}).delivery == Delivery::unclaimed) host_.load_unclaimed();
+    if (function_.bar_read(bar, offset, piece, {.load = &load}).delivery == Delivery::unclaimed) host_.load_unclaimed();
     offset += piece.size();
     data = data.subspan(piece.size());
   }

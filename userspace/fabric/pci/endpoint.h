@@ -88,6 +88,8 @@ class Endpoint final : public Port {
   Outcome write_elsewhere(BusAddress address, std::span<const std::byte> data, Transaction transaction,
                           std::uint64_t& length);
   Outcome read_elsewhere(BusAddress address, std::span<std::byte> data, Transaction transaction, std::uint64_t& length);
+  /// Reads through the guest's QEMU, if the transaction may wait for it.
+  bool ask_qemu(BusAddress address, std::span<std::byte> data, Transaction transaction);
   void signal(unsigned vector);
 
   Host& host_;

@@ -21,7 +21,9 @@ class NoLink : public GuestLink {
  public:
   bool post_write(BusAddress, std::span<const std::byte>) override { return false; }
   bool after_writes(std::function<void()>) override { return false; }
-  bool read(BusAddress, std::span<std::byte>) override { return false; }
+  bool read(BusAddress, std::span<std::byte>, std::optional<std::chrono::steady_clock::time_point>) override {
+    return false;
+  }
 };
 
 class Endpoints : public testing::Test {
@@ -45,7 +47,8 @@ class Endpoints : public testing::Test {
     return value;
   }
   MemoryFiles files_;
-  Host host_{"h", false, files_};
+  Waits waits_;
+  Host host_{"h", false, files_, waits_};
   FakeFunction function_;
   Endpoint& endpoint_ = host_.add("dev", function_);
 };

@@ -67,7 +67,8 @@ class Port {
   virtual void write_many(std::span<const BusStore> stores, Transaction transaction, std::span<Outcome> outcomes) = 0;
 
   /// A read. With `transaction.may_wait` it may wait for the guest's QEMU (seconds at worst): only on a thread
-  /// that nothing else waits for. Without, what only QEMU could answer is `unclaimed`. `unclaimed` fills all ones.
+  /// that nothing else waits for. With `transaction.load` it may wait, too, but for a host that waits for the loading
+  /// one. With neither, what only QEMU could answer is `unclaimed`. `unclaimed` fills all ones.
   virtual Outcome read(BusAddress address, std::span<std::byte> data, Transaction transaction) = 0;
 
   /// Signals an MSI-X vector of the function. Vectors that the guest has off are kept pending and sent when it

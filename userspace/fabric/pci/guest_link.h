@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "fabric/pci/types.h"
@@ -23,9 +25,11 @@ class GuestLink {
   /// False: the guest is gone, and `then` is not called.
   virtual bool after_writes(std::function<void()> then) = 0;
 
-  /// Reads and waits for the answer, seconds at worst, but not longer than the guest lives. False: refused, too
-  /// late, or gone; `data` is then undefined. On the thread that the answer would come in by, fails at once.
-  virtual bool read(BusAddress address, std::span<std::byte> data) = 0;
+  /// Reads and waits for the answer, until `until` or else seconds at worst, but not longer than the guest lives.
+  /// False: refused, too late, or gone; `data` is then undefined. On the thread that the answer would come in by, fails
+  /// at once.
+  virtual bool read(BusAddress address, std::span<std::byte> data,
+                    std::optional<std::chrono::steady_clock::time_point> until) = 0;
 };
 
 }  // namespace smartio::pci

@@ -14,6 +14,7 @@
 #include "fabric/pci/memory_file.h"
 #include "fabric/pci/memory_tags.h"
 #include "fabric/pci/types.h"
+#include "fabric/pci/waits.h"
 #include "fabric/pci/writer_first_lock.h"
 
 namespace smartio::pci {
@@ -23,8 +24,10 @@ namespace smartio::pci {
 /// attaches; all else is thread-safe.
 class Host {
  public:
-  /// `files` is the process's one registry of mapped guest memory and outlives the host.
-  Host(std::string name, bool iommu, MemoryFiles& files) : name_(std::move(name)), iommu_(iommu), files_(files) {}
+  /// `files` is the process's one registry of mapped guest memory, `waits` that of waiting hosts; both outlive the
+  /// host.
+  Host(std::string name, bool iommu, MemoryFiles& files, Waits& waits)
+      : name_(std::move(name)), iommu_(iommu), files_(files), waits_(waits) {}
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
@@ -35,6 +38,7 @@ class Host {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool iommu() const { return iommu_; }
   [[nodiscard]] MemoryFiles& files() { return files_; }
+  [[nodiscard]] Waits& waits() { return waits_; }
   [[nodiscard]] MemoryTags& tags() { return tags_; }
   [[nodiscard]] std::span<const std::unique_ptr<Endpoint>> endpoints() const { return endpoints_; }
   /// Null if there is none of that name.
@@ -67,6 +71,7 @@ class Host {
   std::string name_;
   bool iommu_;
   MemoryFiles& files_;
+  Waits& waits_;
   MemoryTags tags_;
   std::atomic<std::uint64_t> loads_unclaimed_{0};
   mutable WriterFirstLock lock_;                      // protects windows_

@@ -28,7 +28,8 @@ class FakeLink : public GuestLink {
     if (alive) then();
     return alive;
   }
-  bool read(BusAddress address, std::span<std::byte> data) override {
+  bool read(BusAddress address, std::span<std::byte> data,
+            std::optional<std::chrono::steady_clock::time_point>) override {
     if (!alive) return false;
     std::ranges::fill(data, static_cast<std::byte>(address.value));
     reads.emplace_back(address.value, data.size());
@@ -47,7 +48,7 @@ constexpr std::uint64_t kWindowB = 0x1000000000;
 
 class Routing : public testing::Test {
  protected:
-  explicit Routing(bool iommu = false) : host_("h", iommu, files_) {
+  explicit Routing(bool iommu = false) : host_("h", iommu, files_, waits_) {
     start(a_, kBarA, 0x800000000);
     start(b_, kBarB, kWindowB);
     a_.attach(link_);
@@ -71,6 +72,7 @@ class Routing : public testing::Test {
   }
 
   MemoryFiles files_;
+  Waits waits_;
   TestMemory memory_{1 << 20};
   Host host_;
   FakeFunction function_a_;
@@ -290,7 +292,7 @@ TEST_F(Routing, WithoutBusMasteringNothingLeaves) {
 }
 
 TEST_F(Routing, AWindowLeadsToAnotherHost) {
-  Host far("far", true, files_);
+  Host far("far", true, files_, waits_);
   FakeFunction far_function;
   Endpoint& far_endpoint = far.add("ntb", far_function);
   start(far_endpoint, kBarA, 0);

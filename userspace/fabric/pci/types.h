@@ -38,14 +38,19 @@ enum class AccessKind : std::uint8_t {
 };
 inline constexpr std::size_t kAccessKinds = 8;
 
+struct Load;
+
 /// What travels with an access from its origin to its end.
 struct Transaction {
   /// What the origin knows of it; `message` lets the place where it ends say better (a doorbell, an SQ).
   AccessKind kind = AccessKind::message;
   /// NTBs crossed so far. Routing gives up at kMaxHops, so two windows that lead into each other end.
   std::uint8_t hops = 0;
-  /// Reads only: may this wait for a guest's QEMU? Never true for the answer to a guest's own read: docs/fabric.md.
+  /// Reads of devices only: may this wait for a guest's QEMU, as nobody waits for the device?
   bool may_wait = false;
+  /// Loads of a guest's CPU only: its own QEMU waits for the answer, so it may wait for another one's if no circle of
+  /// hosts closes, and not for long (docs/fabric.md).
+  const Load* load = nullptr;
 };
 inline constexpr std::uint8_t kMaxHops = 4;
 

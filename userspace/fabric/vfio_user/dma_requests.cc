@@ -74,13 +74,14 @@ void DmaRequests::write_answered() {
   for (const auto& [number, then] : ready) then();
 }
 
-bool DmaRequests::read(pci::BusAddress address, std::span<std::byte> data) {
+bool DmaRequests::read(pci::BusAddress address, std::span<std::byte> data,
+                       std::optional<std::chrono::steady_clock::time_point> until) {
   if (std::this_thread::get_id() == thread_.load()) return false;  // nobody would take the reply in
-  const auto until = std::chrono::steady_clock::now() + deadline_;
+  const auto end = until.value_or(std::chrono::steady_clock::now() + deadline_);
   const std::size_t most = std::min<std::size_t>(max_transfer_.load(std::memory_order_relaxed), kReadPiece);
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), most));
-    if (!read_piece(address, piece, until)) return false;
+    if (!read_piece(address, piece, end)) return false;
     address = address + piece.size();
     data = data.subspan(piece.size());
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -23,13 +24,15 @@ namespace smartio::vfio_user {
 /// takes all in order. Thread-safe; may outlive its connection, and then refuses everything.
 class DmaRequests final : public pci::GuestLink {
  public:
-  /// `refused` is called, on the connection's thread, for each posted write that QEMU answers with an error.
+  /// `deadline` is that of reads that name no other. `refused` is called, on the connection's thread, for each posted
+  /// write that QEMU answers with an error.
   DmaRequests(std::shared_ptr<Outbox> outbox, std::chrono::milliseconds deadline, std::function<void()> refused)
       : outbox_(std::move(outbox)), deadline_(deadline), refused_(std::move(refused)) {}
 
   bool post_write(pci::BusAddress address, std::span<const std::byte> data) override;
   bool after_writes(std::function<void()> then) override;
-  bool read(pci::BusAddress address, std::span<std::byte> data) override;
+  bool read(pci::BusAddress address, std::span<std::byte> data,
+            std::optional<std::chrono::steady_clock::time_point> until) override;
 
   /// For the connection: which thread replies come in by, and how much the client takes in one message.
   void set_thread(std::thread::id thread) { thread_ = thread; }

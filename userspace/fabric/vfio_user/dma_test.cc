@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <future>
 #include <thread>
 #include <vector>
@@ -286,6 +287,115 @@ TEST_F(Dma, InterruptsAndDmaGoOnWhileGuestsComeAndGo) {
   while (client_.serve(100ms).value_or(false)) {
   }
   served_.replace(client_);  // whatever the device still waits for ends here
+}
+
+/// Two hosts whose windows lead to each other, at an address that only their QEMUs know.
+class Loads : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kRegister = 0xd0000000;
+  static constexpr std::uint32_t kWindow = 2;
+  explicit Loads(std::chrono::milliseconds patience = pci::Waits::kPatience)
+      : waits_(std::make_shared<pci::Waits>(patience)) {
+    near_.function().open_window(far_.endpoint(), {kRegister});
+    far_.function().open_window(near_.endpoint(), {kRegister});
+  }
+  std::shared_ptr<pci::Waits> waits_;
+  Served near_{"near", false, {}, waits_};
+  Served far_{"far", false, {}, waits_};
+  Client near_client_ = near_.client();
+  Client far_client_ = far_.client();
+};
+
+class LoadsInAHurry : public Loads {
+ protected:
+  LoadsInAHurry() : Loads(100ms) {}
+};
+
+Client::DmaHandler answering(std::function<std::uint64_t(std::uint64_t)> answer) {
+  return {.read =
+              [answer = std::move(answer)](BusAddress address, std::span<std::byte> data) {
+                const std::uint64_t value = answer(address.value);
+                std::memcpy(data.data(), &value, std::min(data.size(), sizeof(value)));
+                return true;
+              },
+          .write = {}};
+}
+
+TEST_F(Loads, WaitForTheOtherHostsQemu) {
+  far_client_.set_dma_handler(answering([](std::uint64_t address) { return address + 1; }));
+  auto load = std::async(std::launch::async, [&] { return near_client_.load<std::uint64_t>(kWindow, 0x40); });
+  ASSERT_TRUE(far_client_.serve(5s).value_or(false));
+  EXPECT_EQ(load.get().value(), kRegister + 0x41);
+}
+
+TEST_F(Loads, NeverInACircle) {
+  std::atomic<bool> near_asked{false};
+  near_client_.set_dma_handler(answering([&](std::uint64_t address) {
+    near_asked = true;
+    return address;
+  }));
+  far_client_.set_dma_handler(answering([&](std::uint64_t) -> std::uint64_t {
+    return far_client_.load<std::uint64_t>(kWindow, 0).value() == ~0ULL ? 0x11 : 0x22;
+  }));
+  const auto begin = std::chrono::steady_clock::now();
+  auto load = std::async(std::launch::async, [&] { return near_client_.load<std::uint64_t>(kWindow, 0); });
+  ASSERT_TRUE(far_client_.serve(5s).value_or(false));
+  EXPECT_EQ(load.get().value(), 0x11U) << "far's own load gave all ones";
+  EXPECT_FALSE(near_asked);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, pci::Waits::kPatience) << "by no time-out";
+  EXPECT_EQ(near_.endpoint().counters().get(Count::loads_in_circle), 1U);
+}
+
+TEST_F(Loads, BothAtOnceEndSoon) {
+  std::atomic<unsigned> answered{0};
+  const auto many = [&](Client& client) {
+    client.set_dma_handler(answering([](std::uint64_t address) { return address; }));
+    std::uint64_t failed = 0;
+    for (unsigned i = 0; i < 300; ++i) {
+      const auto value = client.load<std::uint64_t>(kWindow, i);
+      if (value && *value == kRegister + i) {
+        ++answered;
+      } else if (!value || *value != ~0ULL) {
+        ++failed;
+      }
+    }
+    return failed;
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<bool> done{false};
+  auto near = std::async(std::launch::async, [&] {
+    const auto failed = many(near_client_);
+    while (!done) near_client_.serve(10ms).value_or(false);
+    return failed;
+  });
+  EXPECT_EQ(many(far_client_), 0U);
+  done = true;
+  // near may still load: what it needs of far is answered by now or refused.
+  while (near.wait_for(0s) != std::future_status::ready) far_client_.serve(10ms).value_or(false);
+  EXPECT_EQ(near.get(), 0U);
+  EXPECT_GT(answered, 0U);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s) << "no load came to its deadline";
+}
+
+TEST_F(LoadsInAHurry, EndWithAllOnesInTime) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto value = near_client_.load<std::uint64_t>(kWindow, 0);  // far does not answer
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(value.value(), ~0ULL);
+  EXPECT_GE(took, 100ms);
+  EXPECT_LT(took, 2s);
+  far_client_.set_dma_handler(answering([](std::uint64_t) { return 7; }));
+  ASSERT_TRUE(far_client_.serve(5s).value_or(false)) << "the late answer harms nobody";
+  auto load = std::async(std::launch::async, [&] { return near_client_.load<std::uint64_t>(kWindow, 0); });
+  ASSERT_TRUE(far_client_.serve(5s).value_or(false));
+  EXPECT_EQ(load.get().value(), 7U);
+}
+
+TEST_F(Loads, EndWithTheOtherHost) {
+  auto load = std::async(std::launch::async, [&] { return near_client_.load<std::uint64_t>(kWindow, 0); });
+  EXPECT_TRUE(eventually([&] { return !waits_->begin(far_.host(), near_.host()); })) << "near waits for far";
+  far_.replace(far_client_);
+  EXPECT_EQ(load.get().value(), ~0ULL);
 }
 
 }  // namespace

@@ -21,8 +21,11 @@ namespace smartio::vfio_user {
 /// One host with one served endpoint.
 class Served {
  public:
-  explicit Served(std::string name = "dev", bool iommu = false, Server::Options options = {})
-      : host_("h", iommu, files_),
+  /// `waits` is shared by hosts that reach each other.
+  explicit Served(std::string name = "dev", bool iommu = false, Server::Options options = {},
+                  std::shared_ptr<pci::Waits> waits = std::make_shared<pci::Waits>())
+      : waits_(std::move(waits)),
+        host_("h", iommu, files_, *waits_),
         endpoint_(host_.add(name, function_)),
         path_(std::filesystem::temp_directory_path() / ("smartio-" + std::to_string(::getpid()) + "-" + name)) {
     auto server = Server::start(endpoint_, path_, options);
@@ -48,11 +51,13 @@ class Served {
 
   pci::FakeFunction& function() { return function_; }
   pci::Endpoint& endpoint() { return endpoint_; }
+  pci::Host& host() { return host_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   void stop() { server_.reset(); }
 
  private:
   pci::MemoryFiles files_;
+  std::shared_ptr<pci::Waits> waits_;
   pci::FakeFunction function_;
   pci::Host host_;
   pci::Endpoint& endpoint_;

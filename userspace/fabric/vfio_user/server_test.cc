@@ -202,8 +202,9 @@ TEST_F(Serving, AServerThatStopsLeavesNoSocket) {
 
 TEST(Starting, RefusesPathsThatAreNone) {
   pci::MemoryFiles files;
+  pci::Waits waits;
   pci::FakeFunction function;
-  pci::Host host("h", false, files);
+  pci::Host host("h", false, files, waits);
   auto& endpoint = host.add("dev", function);
   const auto too_long = Server::start(endpoint, std::string(200, 'x'));
   ASSERT_FALSE(too_long);

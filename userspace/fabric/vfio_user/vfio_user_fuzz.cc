@@ -75,8 +75,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::array<int, 4> known = {memory.raw_fd(), irq.get(), loose.raw_fd(), memory.raw_fd()};
 
   pci::MemoryFiles files;
+  pci::Waits waits;
   pci::FakeFunction function;
-  pci::Host host("h", false, files);
+  pci::Host host("h", false, files, waits);
   pci::Endpoint& endpoint = host.add("dev", function);
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return 0;
