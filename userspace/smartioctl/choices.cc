@@ -34,12 +34,16 @@ Result<Choice> read_choice(const std::filesystem::path& file) {
     choice.device = printable(table["device"].value_or(std::string()));
     choice.serial = printable(table["serial"].value_or(std::string()));
     choice.model = printable(table["model"].value_or(std::string()));
+    choice.as = printable(table["as"].value_or(std::string("nvme")));
+    choice.permissions = {.trust_borrowers = table["trust_borrowers"].value_or(false),
+                          .shared_group = table["shared_group"].value_or(false)};
   } catch (const toml::parse_error& bad) {
     return fail(fmt::format("line {}: {}", bad.source().begin.line, bad.description()));
   }
   const auto address = parse_pci_address(file.stem().string());
   if (!address || *address != file.stem()) return fail("its name is not a PCI address such as 0000:01:00.0.conf");
   choice.pci = *address;
+  if (choice.as != "nvme" && choice.as != "pci") return fail("as is neither \"nvme\" nor \"pci\"");
   if (choice.vendor.empty() || choice.device.empty()) return fail("it lacks vendor or device");
   return choice;
 }
@@ -74,10 +78,13 @@ Result<void> Choices::keep(const Choice& choice) const {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) return fail(fmt::format("{}: {}", folder_.string(), error.message()));
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "# Lent at every boot; made by smartioctl lend --persist, forgotten by smartioctl unlend --persist.\n"
       "vendor = {}\ndevice = {}\nserial = {}\nmodel = {}\n",
       toml_string(choice.vendor), toml_string(choice.device), toml_string(choice.serial), toml_string(choice.model));
+  if (choice.as != "nvme") text += fmt::format("as = {}\n", toml_string(choice.as));
+  if (choice.permissions.trust_borrowers) text += "trust_borrowers = true\n";
+  if (choice.permissions.shared_group) text += "shared_group = true\n";
   const std::string name = file(choice.pci).string();
   const std::string part = name + ".part";
   UniqueFd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));

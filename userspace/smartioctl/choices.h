@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "smartioctl/function.h"
 
 namespace smartio::ctl {
 
@@ -15,8 +16,10 @@ struct Choice {
   std::string pci;     ///< "0000:01:00.0", which is the file's name too
   std::string vendor;  ///< "0x1234", as sysfs has it
   std::string device;
-  std::string serial;  ///< empty if it was not known
-  std::string model;   ///< for people
+  std::string serial;       ///< empty if it was not known
+  std::string model;        ///< for people
+  std::string as = "nvme";  ///< the service: "nvme" or "pci"
+  Permissions permissions{};
 };
 
 /// The choices, one file each in a folder: /etc/smartio/lend.d/0000:01:00.0.conf, TOML with one key a line, which the

@@ -2,6 +2,8 @@
 // What a lender with one borrower has in sysfs, for unit tests.
 #pragma once
 
+#include <tuple>
+
 #include "smartioctl/fake_sysfs.h"
 
 namespace smartio::ctl {
@@ -50,6 +52,31 @@ inline void put_lender(const Scratch& root) {
   root.put(path + "/nvme/nvme1/nvme1c1n1/nsid", "7\n");
   root.put(path + "/nvme/nvme1/nvme1c1n1/nguid", "00112233-4455-6677-8899-aabbccddeeff\n");
   root.put(path + "/nvme/nvme1/nvme1c1n1/eui", "00 11 22 33 44 55 66 77\n");
+}
+
+/// A host that lends a function as a whole, and has one of another host, a network card.
+inline void put_borrower_of_function(const Scratch& root) {
+  root.put("class/smartio_host/fence", "");
+  root.put("class/smartio_host/bbbb/name", "borrower\n");
+  root.put("class/smartio_host/bbbb/self", "1\n");
+  root.put("class/smartio_export/0000:05:00.0/service", "pci\n");
+  root.put("class/smartio_export/0000:05:00.0/borrowers", "session=0x21 host=cccc name=third link=ntb1\n");
+  for (const auto& [path, host, pci, link] :
+       {std::tuple{"aaaa-0000:03:00.0-ntb0", "lender", "0000:03:00.0", "ntb0"},
+        std::tuple{"bbbb-0000:05:00.0-local", "borrower", "0000:05:00.0", "local"}}) {
+    const std::string at = std::string("bus/smartio/devices/") + path;
+    root.put(at + "/service", "pci\n");
+    root.put(at + "/host_name", std::string(host) + "\n");
+    root.put(at + "/pci", std::string(pci) + "\n");
+    root.put(at + "/link", std::string(link) + "\n");
+    root.put(at + "/state", "open\n");
+  }
+  const std::string path = "bus/smartio/devices/aaaa-0000:03:00.0-ntb0";
+  root.put(path + "/function", "1000:00:00.0\n");
+  std::filesystem::create_directory_symlink("../../drivers/smartio_pci", root.path() / path / "driver");
+  const std::string function = "bus/pci/devices/1000:00:00.0";
+  root.put(function + "/net/eth1/address", "");
+  std::filesystem::create_directory_symlink("../../drivers/e1000e", root.path() / function / "driver");
 }
 
 }  // namespace smartio::ctl

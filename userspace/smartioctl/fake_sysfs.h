@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -44,11 +45,11 @@ class Scratch {
   std::filesystem::path path_;
 };
 
-/// One host's PCI bus with NVMe drives, the drivers nvme and smartio_nvme_mgr.
+/// One host's PCI bus with NVMe drives and network functions, their drivers, smartio_nvme_mgr and smartio_pci_stub.
 class FakeSysfs : public Sysfs {
  public:
   explicit FakeSysfs(const Scratch& root) : Sysfs(root.path()), root_(root) {
-    for (const char* driver : {"nvme", "smartio_nvme_mgr", "vfio-pci"}) {
+    for (const char* driver : {"nvme", "smartio_nvme_mgr", "smartio_pci_stub", "vfio-pci", "e1000e"}) {
       root.put(std::string("bus/pci/drivers/") + driver + "/bind", "");
     }
     root.put("class/smartio_host/fence", "");
@@ -68,6 +69,45 @@ class FakeSysfs : public Sysfs {
     if (!driver.empty()) bind(pci, driver);
   }
 
+  /// The first 256 bytes of configuration space of a function with these capabilities.
+  static std::string config(std::initializer_list<unsigned char> capabilities, char header_type = 0) {
+    std::string bytes(256, '\0');
+    bytes[0x0e] = header_type;
+    if (capabilities.size() != 0) bytes[0x06] = 0x10;
+    char at = 0x40;
+    bytes[0x34] = capabilities.size() == 0 ? '\0' : at;
+    for (const unsigned char id : capabilities) {
+      bytes[static_cast<std::size_t>(at)] = static_cast<char>(id);
+      at = static_cast<char>(at + 8);
+      bytes[static_cast<std::size_t>(at - 7)] = at;
+    }
+    bytes[static_cast<std::size_t>(at - 7)] = 0;
+    return bytes;
+  }
+
+  /// A network function with MSI-X, alone in an IOMMU group, with the interface `interface`.
+  void add_nic(const std::string& pci, const std::string& interface, const std::string& driver = "e1000e") {
+    const std::string at = "bus/pci/devices/" + pci;
+    put(at + "/class", "0x020000\n");
+    put(at + "/vendor", "0x8086\n");
+    put(at + "/device", "0x10d3\n");
+    put(at + "/modalias", "pci:v00008086d000010D3\n");
+    put(at + "/driver_override", "(null)\n");
+    put(at + "/config", config({0x01, 0x10, 0x11}));
+    put(at + "/resource", "0x00000000fe000000 0x00000000fe01ffff 0x0000000000040200\n");
+    put(at + "/net/" + interface + "/address", "");
+    put("class/net/" + interface + "/flags", "0x1002\n");
+    add_to_group(pci, "7");
+    nics_.insert(pci);
+    if (!driver.empty()) bind(pci, driver);
+  }
+  void add_to_group(const std::string& pci, const std::string& group) const {
+    put("kernel/iommu_groups/" + group + "/devices/" + pci, "");
+    std::filesystem::remove(path("bus/pci/devices/" + pci + "/iommu_group"));
+    std::filesystem::create_symlink("../../../../kernel/iommu_groups/" + group,
+                                    path("bus/pci/devices/" + pci + "/iommu_group"));
+  }
+
   std::error_code write(const std::string& relative, std::string_view value) override {
     writes.emplace_back(relative, value);
     const std::string pci(value);
@@ -75,17 +115,24 @@ class FakeSysfs : public Sysfs {
     if (relative.ends_with("/driver_override")) {
       put(relative, value == "\n" ? "(null)\n" : pci + "\n");
     } else if (relative == "bus/pci/drivers_probe") {
-      if (text("bus/pci/devices/" + pci + "/driver_override") == "(null)") bind(pci, "nvme");
+      if (text("bus/pci/devices/" + pci + "/driver_override") == "(null)") {
+        bind(pci, nics_.contains(pci) ? "e1000e" : "nvme");
+      }
     } else if (relative.ends_with("/unbind")) {
       unbind(pci);
+    } else if (relative.starts_with("module/")) {
+      put(relative, value);
     } else if (relative.ends_with("/bind")) {
+      permitted = text("module/smartio_pci_stub/parameters/trust_borrowers") +
+                  text("module/smartio_pci_stub/parameters/shared_group");
       if (probe_error != 0) return {probe_error, std::generic_category()};
-      bind(pci, "smartio_nvme_mgr");
+      bind(pci, std::filesystem::path(relative).parent_path().filename());
     }
     return answer;
   }
 
   std::vector<std::pair<std::string, std::string>> writes;
+  std::string permitted;       ///< of smartio_pci_stub at the last probe: trust_borrowers, shared_group
   int probe_error = 0;         ///< what the manager's probe returns
   bool manager_lends = true;   ///< whether it lends what it has
   bool refuse_writes = false;  ///< as to an ordinary user
@@ -96,14 +143,14 @@ class FakeSysfs : public Sysfs {
     const std::string at = "bus/pci/devices/" + pci;
     std::filesystem::create_directory_symlink("../../drivers/" + driver, path(at + "/driver"));
     for (const auto& [drive, serial] : serials_) {
-      if (drive != pci || driver == "vfio-pci") continue;
+      if (drive != pci || driver == "vfio-pci" || driver == "smartio_pci_stub") continue;
       const std::string controller = "nvme" + pci.substr(pci.size() - 4, 1);
       put(at + "/nvme/" + controller + "/serial", serial + "   \n");
       put(at + "/nvme/" + controller + "/model", "Emulated \"drive\"\n");
       if (driver == "nvme") put(at + "/nvme/" + controller + "/" + controller + "n1/size", "8\n");
     }
-    if (driver == "smartio_nvme_mgr" && manager_lends) {
-      put("class/smartio_export/" + pci + "/service", "nvme\n");
+    if (driver.starts_with("smartio_") && manager_lends) {
+      put("class/smartio_export/" + pci + "/service", driver == "smartio_pci_stub" ? "pci\n" : "nvme\n");
       put("class/smartio_export/" + pci + "/borrowers", "");
       put("class/smartio_export/" + pci + "/holdings", "");
     }
@@ -115,6 +162,7 @@ class FakeSysfs : public Sysfs {
   }
 
   const Scratch& root_;
+  std::set<std::string> nics_;
   std::vector<std::pair<std::string, std::string>> serials_;
 };
 

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 
 #include "base/text.h"
 #include "smartioctl/text.h"
@@ -15,18 +15,17 @@ namespace smartio::ctl {
 
 namespace {
 
-constexpr std::string_view kManager = "smartio_nvme_mgr";
 constexpr std::string_view kStock = "nvme";
+constexpr std::array kServices{Service{"nvme", "smartio_nvme_mgr"}, Service{"pci", "smartio_pci_stub"}};
+constexpr const Service& kNvme = kServices[0];
+constexpr const Service& kPci = kServices[1];
 /// PCI class: mass storage, non-volatile memory, NVM Express I/O controller.
 constexpr std::string_view kNvmeClass = "0x010802";
 constexpr std::chrono::milliseconds kPoll{20};
+/// For a driver that the kernel loads by itself, if there is one.
+constexpr std::chrono::milliseconds kProbePatience{2000};
 
 std::string at(const std::string& pci) { return "bus/pci/devices/" + pci; }
-
-std::string reason(std::error_code error) {
-  if (error.value() == EACCES || error.value() == EPERM) return "not permitted: run it as root";
-  return error.message();
-}
 
 }  // namespace
 
@@ -45,6 +44,32 @@ std::string Lender::serial(const std::string& pci) const {
   return controller.empty() ? "" : sysfs_.text(fmt::format("{}/nvme/{}/serial", at(pci), controller));
 }
 
+const Service* Lender::service_of(const std::string& pci) const {
+  const auto by = [](const std::string& word, std::string_view Service::* member) -> const Service* {
+    const auto found = std::ranges::find(kServices, word, member);
+    return found == kServices.end() ? nullptr : &*found;
+  };
+  if (const Service* lent = by(sysfs_.text(fmt::format("class/smartio_export/{}/service", pci)), &Service::name)) {
+    return lent;
+  }
+  return by(driver(pci), &Service::driver);
+}
+
+Outcome<const Service*> Lender::service_for(const std::string& pci, const std::string& as) const {
+  const std::string what = sysfs_.text(at(pci) + "/class");
+  const bool drive = what == kNvmeClass;
+  const Service* service = as == kNvme.name || (as.empty() && drive) ? &kNvme : &kPci;
+  if (service == &kNvme && !drive) {
+    const auto found = controllers();
+    return refuse(fmt::format("{} is no NVMe controller: its PCI class is {}, not {}; --as pci lends it as a whole; {}",
+                              pci, what, kNvmeClass,
+                              found.empty()
+                                  ? std::string("this host has no NVMe controller")
+                                  : fmt::format("NVMe controllers of this host: {}", fmt::join(found, ", "))));
+  }
+  return service;
+}
+
 std::vector<std::string> Lender::uses(const std::string& pci) const {
   std::vector<std::string> devices = {at(pci)};
   // Lent already: the disks that this host itself makes of it.
@@ -53,19 +78,25 @@ std::vector<std::string> Lender::uses(const std::string& pci) const {
     if (sysfs_.text(device + "/link") == "local" && sysfs_.text(device + "/pci") == pci) devices.push_back(device);
   }
   std::vector<std::string> all;
-  for (const std::string& device : devices) {
-    for (const std::string& disk : disks_of(sysfs_, device)) std::ranges::copy(use_.of(disk), std::back_inserter(all));
-  }
+  for (const std::string& device : devices) std::ranges::copy(uses_of(sysfs_, use_, device), std::back_inserter(all));
   return all;
 }
 
-Choice Lender::describe(const std::string& pci) const {
+Choice Lender::describe(const std::string& pci, const Service& service, const Options& options) const {
+  Choice choice{.pci = pci,
+                .vendor = sysfs_.text(at(pci) + "/vendor"),
+                .device = sysfs_.text(at(pci) + "/device"),
+                .serial = "",
+                .model = "",
+                .as = std::string(service.name),
+                .permissions = options.permissions};
+  // Nobody on this host knows the serial number of a drive that is lent as a whole.
   const std::string controller = controller_below(sysfs_, at(pci));
-  return {.pci = pci,
-          .vendor = sysfs_.text(at(pci) + "/vendor"),
-          .device = sysfs_.text(at(pci) + "/device"),
-          .serial = serial(pci),
-          .model = controller.empty() ? "" : sysfs_.text(fmt::format("{}/nvme/{}/model", at(pci), controller))};
+  if (&service == &kNvme && !controller.empty()) {
+    choice.serial = serial(pci);
+    choice.model = sysfs_.text(fmt::format("{}/nvme/{}/model", at(pci), controller));
+  }
+  return choice;
 }
 
 std::string Lender::log_of(const std::string& pci) const {
@@ -87,11 +118,6 @@ Outcome<std::string> Lender::find(std::string_view address) const {
                          : fmt::format("NVMe controllers of this host: {}", fmt::join(found, ", "));
   };
   if (!sysfs_.exists(at(*pci))) return refuse(fmt::format("{}: no such device here; {}", *pci, others()));
-  const std::string what = sysfs_.text(at(*pci) + "/class");
-  if (what != kNvmeClass) {
-    return refuse(
-        fmt::format("{} is no NVMe controller: its PCI class is {}, not {}; {}", *pci, what, kNvmeClass, others()));
-  }
   return *pci;
 }
 
@@ -111,8 +137,8 @@ Outcome<void> Lender::write(const std::string& pci, const std::string& file, std
   return {};
 }
 
-Outcome<void> Lender::load_modules() {
-  for (const std::string name : {"ntb_smartio", "smartio_nvme_mgr"}) {
+Outcome<void> Lender::load_modules(const Service& service) {
+  for (const std::string& name : {std::string("ntb_smartio"), std::string(service.driver)}) {
     if (sysfs_.exists("module/" + name)) continue;
     const auto loaded = kernel_.load_module(name);
     if (!loaded) {
@@ -125,9 +151,13 @@ Outcome<void> Lender::load_modules() {
   return {};
 }
 
-void Lender::give_back(const std::string& pci, const std::string& driver) {
-  if (this->driver(pci) == kManager) {
-    static_cast<void>(sysfs_.write(fmt::format("bus/pci/drivers/{}/unbind", kManager), pci));
+std::string Lender::stock_driver(const std::string& pci, const Service& service) const {
+  return &service == &kNvme ? std::string(kStock) : sysfs_.text(at(pci) + "/modalias");
+}
+
+void Lender::give_back(const std::string& pci, const Service& service, const std::string& driver) {
+  if (this->driver(pci) == service.driver) {
+    static_cast<void>(sysfs_.write(fmt::format("bus/pci/drivers/{}/unbind", service.driver), pci));
   }
   static_cast<void>(sysfs_.write(at(pci) + "/driver_override", "\n"));
   if (driver.empty()) return;
@@ -135,34 +165,68 @@ void Lender::give_back(const std::string& pci, const std::string& driver) {
   if (this->driver(pci).empty()) static_cast<void>(sysfs_.write("bus/pci/drivers_probe", pci));
 }
 
-Outcome<void> Lender::take(const std::string& pci, const Options& options) {
+void Lender::permit(const Service& service, const Permissions& permissions) {
+  if (&service != &kPci) return;
+  const std::string folder = fmt::format("module/{}/parameters/", service.driver);
+  for (const auto& [name, value] : {std::pair{"trust_borrowers", permissions.trust_borrowers},
+                                    std::pair{"shared_group", permissions.shared_group}}) {
+    static_cast<void>(sysfs_.write(folder + name, value ? "1" : "0"));
+  }
+}
+
+Outcome<void> Lender::take(const std::string& pci, const Service& service, const Options& options) {
   const std::string before = driver(pci);
-  if (before != kManager) {
-    if (auto done = write(pci, at(pci) + "/driver_override", kManager, "choose its driver"); !done) return done;
+  const std::string folder = fmt::format("bus/pci/drivers/{}", service.driver);
+  if (before != service.driver) {
+    if (auto done = write(pci, at(pci) + "/driver_override", service.driver, "choose its driver"); !done) return done;
     if (!before.empty()) {
       if (auto done = write(pci, fmt::format("bus/pci/drivers/{}/unbind", before), pci, "take it from its driver");
           !done) {
-        give_back(pci, before);
+        give_back(pci, service, before);
         return done;
       }
     }
     if (driver(pci).empty()) {
       // Unlike drivers_probe this answers with what the driver's probe returned. Somebody else may have been faster.
-      const std::error_code error = sysfs_.write(fmt::format("bus/pci/drivers/{}/bind", kManager), pci);
-      if (error && driver(pci) != kManager) {
+      permit(service, options.permissions);
+      const std::error_code error = sysfs_.write(folder + "/bind", pci);
+      permit(service, {});
+      if (error && driver(pci) != service.driver) {
         const std::string log = log_of(pci);
-        give_back(pci, before);
-        return refuse(fmt::format("{}: the manager did not take it ({}); it is back with {}{}", pci, reason(error),
-                                  before.empty() ? "no driver" : before, log));
+        give_back(pci, service, before);
+        return refuse(fmt::format("{}: {} did not take it ({}); it is back with {}{}", pci, service.driver,
+                                  error.message(), before.empty() ? "no driver" : before, log));
       }
     }
   }
   if (!wait_until(options.patience, [&] { return is_lent(pci); })) {
     const std::string log = log_of(pci);
-    give_back(pci, before == kManager ? "" : before);
-    return refuse(fmt::format("{}: the manager has it, but did not lend it within {} s; it is back with {}{}", pci,
-                              options.patience.count() / 1000,
-                              before.empty() || before == kManager ? "no driver" : before, log));
+    const bool had_it = before == service.driver;
+    give_back(pci, service, had_it ? "" : before);
+    return refuse(fmt::format("{}: {} has it, but did not lend it within {} s; it is back with {}{}", pci,
+                              service.driver, options.patience.count() / 1000,
+                              before.empty() || had_it ? "no driver" : before, log));
+  }
+  return {};
+}
+
+Outcome<void> Lender::check(const std::string& pci, const Service& service, const Options& options) const {
+  if (&service == &kPci) {
+    if (auto why = why_not_lent(sysfs_, pci, options.permissions)) return std::unexpected(std::move(*why));
+  }
+  const std::string before = driver(pci);
+  const bool stock = &service == &kNvme ? before == kStock : !before.starts_with("vfio") && before != "pci-stub";
+  if (!before.empty() && before != service.driver && !stock) {
+    return refuse(fmt::format("{} belongs to the driver {}; free it there first (echo {} > "
+                              "/sys/bus/pci/drivers/{}/unbind)",
+                              pci, before, pci, before),
+                  Exit::kInUse);
+  }
+  if (const auto used = uses(pci); !used.empty() && !options.force) {
+    return refuse(fmt::format("{} is in use on this host: {}; end that first (umount, swapoff, ip link set … down), or "
+                              "--force it, which breaks what uses it",
+                              pci, fmt::join(used, ", ")),
+                  Exit::kInUse);
   }
   return {};
 }
@@ -170,28 +234,22 @@ Outcome<void> Lender::take(const std::string& pci, const Options& options) {
 Outcome<void> Lender::lend(std::string_view address, const Options& options) {
   const auto pci = find(address);
   if (!pci) return std::unexpected(pci.error());
+  const auto service = service_for(*pci, options.as);
+  if (!service) return std::unexpected(service.error());
   if (!is_lent(*pci)) {
-    const std::string before = driver(*pci);
-    if (!before.empty() && before != kStock && before != kManager) {
-      return refuse(fmt::format("{} belongs to the driver {}; free it there first (echo {} > "
-                                "/sys/bus/pci/drivers/{}/unbind)",
-                                *pci, before, *pci, before),
-                    Exit::kInUse);
-    }
-    if (const auto used = uses(*pci); !used.empty() && !options.force) {
-      return refuse(fmt::format("{} is in use on this host: {}; end that first (umount, swapoff, …), or --force it, "
-                                "which breaks what uses it",
-                                *pci, fmt::join(used, ", ")),
-                    Exit::kInUse);
-    }
-    if (auto loaded = load_modules(); !loaded) return loaded;
-    if (auto taken = take(*pci, options); !taken) return taken;
+    if (auto free = check(*pci, **service, options); !free) return free;
+    if (auto loaded = load_modules(**service); !loaded) return loaded;
+    if (auto taken = take(*pci, **service, options); !taken) return taken;
     report_(fmt::format("{} is lent", *pci));
   } else {
+    const Service* lent = service_of(*pci);
+    if (!options.as.empty() && lent != nullptr && lent != *service) {
+      return refuse(fmt::format("{} is lent as {}; smartioctl unlend {} first", *pci, lent->name, *pci), Exit::kInUse);
+    }
     report_(fmt::format("{} is lent already", *pci));
   }
   if (!options.persist) return {};
-  if (auto kept = choices_.keep(describe(*pci)); !kept) {
+  if (auto kept = choices_.keep(describe(*pci, **service, options)); !kept) {
     return refuse(fmt::format("{} is lent, but not at the next boot: {}", *pci, kept.error().message));
   }
   report_(fmt::format("{} will be lent at every boot ({})", *pci, choices_.file(*pci).string()));
@@ -211,11 +269,13 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   }
   const auto pci = find(address);
   if (!pci) return std::unexpected(pci.error());
-  if (driver(*pci) != kManager && !is_lent(*pci)) {
+  const Service* service = service_of(*pci);
+  if (service == nullptr) {
     // Perhaps chosen, and not lent for some reason: the override is what keeps the stock driver away.
-    if (sysfs_.text(at(*pci) + "/driver_override") == kManager) {
-      give_back(*pci, std::string(kStock));
-      report_(fmt::format("{} was not lent; it is free for the driver nvme again", *pci));
+    const std::string kept_for = sysfs_.text(at(*pci) + "/driver_override");
+    if (const auto chosen = std::ranges::find(kServices, kept_for, &Service::driver); chosen != kServices.end()) {
+      give_back(*pci, *chosen, stock_driver(*pci, *chosen));
+      report_(fmt::format("{} was not lent; it is free for its own driver again", *pci));
       return {};
     }
     if (options.persist) return {};
@@ -228,21 +288,27 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   }
   if (!used.empty() && !options.force) {
     return refuse(
-        fmt::format("{} is in use: {}; end that first (umount; on borrowers then rmmod smartio_nvme), or --force it: "
-                    "I/O in flight then fails",
-                    *pci, fmt::join(used, ", ")),
+        fmt::format(
+            "{} is in use: {}; end that first (umount; on borrowers then {}), or --force it: I/O in flight then "
+            "fails",
+            *pci, fmt::join(used, ", "), service == &kNvme ? "rmmod smartio_nvme" : "smartioctl return"),
         Exit::kInUse);
   }
-  if (auto done = write(*pci, fmt::format("bus/pci/drivers/{}/unbind", kManager), *pci, "take it from the manager");
+  if (auto done = write(*pci, fmt::format("bus/pci/drivers/{}/unbind", service->driver), *pci,
+                        fmt::format("take it from {}", service->driver));
       !done) {
     return done;
   }
-  give_back(*pci, std::string(kStock));
-  if (!wait_until(options.patience, [&] { return !is_lent(*pci) && driver(*pci) == kStock; })) {
+  give_back(*pci, *service, stock_driver(*pci, *service));
+  // Whatever driver this kernel has for a function that was lent as a whole.
+  const auto back = [&] { return service == &kNvme ? driver(*pci) == kStock : !driver(*pci).empty(); };
+  const bool gone = wait_until(options.patience, [&] { return !is_lent(*pci); });
+  if (!gone || (!wait_until(service == &kNvme ? options.patience : kProbePatience, back) && service == &kNvme)) {
     return refuse(fmt::format("{} is not lent any more, but the driver nvme did not take it within {} s{}", *pci,
                               options.patience.count() / 1000, log_of(*pci)));
   }
-  report_(fmt::format("{} is back with the driver nvme", *pci));
+  report_(back() ? fmt::format("{} is back with the driver {}", *pci, driver(*pci))
+                 : fmt::format("{} is not lent any more, and has no driver", *pci));
   if (!options.persist && sysfs_.exists(at(*pci))) {
     const auto chosen = choices_.read().choices;
     if (std::ranges::find(chosen, *pci, &Choice::pci) != chosen.end()) {
@@ -252,7 +318,10 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   return {};
 }
 
-Outcome<void> Lender::lend_choice(const Choice& choice, const Options& options) {
+Outcome<void> Lender::lend_choice(const Choice& choice, const Options& all_options) {
+  Options options = all_options;
+  options.as = choice.as;
+  options.permissions = choice.permissions;
   const std::string& slot = choice.pci;
   const bool there = sysfs_.exists(at(slot));
   const std::string vendor = sysfs_.text(at(slot) + "/vendor");
@@ -265,7 +334,7 @@ Outcome<void> Lender::lend_choice(const Choice& choice, const Options& options) 
     const std::string now = serial(slot);
     const auto chosen = choices_.read().choices;  // two chosen drives may have changed places
     if (now.empty() || std::ranges::find(chosen, now, &Choice::serial) != chosen.end()) return {};
-    give_back(slot, std::string(kStock));
+    give_back(slot, kNvme, std::string(kStock));
   }
   // Moved to another slot, where the stock driver has it?
   const auto all = controllers();
@@ -292,7 +361,7 @@ void Lender::follow_moves(const std::vector<Choice>& choices) {
     for (const std::string& pci : controllers()) {
       if (is_lent(pci) && serial(pci) == choice.serial) {
         static_cast<void>(choices_.forget(choice.pci));
-        moved.push_back(describe(pci));
+        moved.push_back(describe(pci, kNvme, {.permissions = choice.permissions}));
         report_(fmt::format("the drive with serial {} moved from {} to {}", choice.serial, choice.pci, pci));
       }
     }

@@ -10,32 +10,28 @@
 #include "base/result.h"
 #include "smartioctl/choices.h"
 #include "smartioctl/disk_use.h"
+#include "smartioctl/function.h"
 #include "smartioctl/kernel.h"
+#include "smartioctl/outcome.h"
 #include "smartioctl/sysfs.h"
 
 namespace smartio::ctl {
 
-/// Exit statuses; the manual page explains them.
-enum class Exit { kDone = 0, kFailed = 1, kUsage = 2, kProblems = 3, kInUse = 4 };
-
-/// Why something was not done, and with which status to end.
-struct Refusal {
-  std::string message;
-  Exit status = Exit::kFailed;
+/// How a device is lent: what is borrowed of it, and the driver that this host needs for that.
+struct Service {
+  std::string_view name;    ///< "nvme": a drive that all hosts share; "pci": the function as a whole, for one of them
+  std::string_view driver;  ///< which is its module's name, too
 };
-template <typename T>
-using Outcome = std::expected<T, Refusal>;
-inline std::unexpected<Refusal> refuse(std::string message, Exit status = Exit::kFailed) {
-  return std::unexpected(Refusal{std::move(message), status});
-}
 
-/// Gives NVMe drives from the stock driver to the manager and back. A drive that can't be lent goes back to the driver
-/// that it had. Every step is one write to sysfs, and the kernel does the rest.
+/// Gives devices from their stock driver to the driver that lends them, and back. A device that can't be lent goes back
+/// to the driver that it had. Every step is one write to sysfs, and the kernel does the rest.
 class Lender {
  public:
   struct Options {
     bool force = false;    ///< although it is in use
     bool persist = false;  ///< at every boot, or no more
+    std::string as{};      ///< a service's name; empty: nvme for an NVMe drive, pci for all else
+    Permissions permissions{};
     std::chrono::milliseconds patience{30000};
   };
   /// Told what was done, a line at a time.
@@ -50,22 +46,32 @@ class Lender {
   Outcome<void> lend_all(const Options& options);
 
  private:
-  /// The address in full, of an NVMe controller that is there.
+  /// The address in full, of a device that is there.
   [[nodiscard]] Outcome<std::string> find(std::string_view address) const;
+  /// The service that a device is to be lent as.
+  [[nodiscard]] Outcome<const Service*> service_for(const std::string& pci, const std::string& as) const;
+  /// The service that a device is lent as, or has been given to; null if it is not.
+  [[nodiscard]] const Service* service_of(const std::string& pci) const;
   [[nodiscard]] std::vector<std::string> controllers() const;
   [[nodiscard]] bool is_lent(const std::string& pci) const;
   [[nodiscard]] std::string driver(const std::string& pci) const;
   [[nodiscard]] std::string serial(const std::string& pci) const;
   [[nodiscard]] std::vector<std::string> uses(const std::string& pci) const;
-  [[nodiscard]] Choice describe(const std::string& pci) const;
+  [[nodiscard]] Choice describe(const std::string& pci, const Service& service, const Options& options) const;
   /// The kernel's words about the device, to be put behind a message.
   [[nodiscard]] std::string log_of(const std::string& pci) const;
 
-  Outcome<void> load_modules();
-  Outcome<void> take(const std::string& pci, const Options& options);
+  /// Why the device can't be had now.
+  [[nodiscard]] Outcome<void> check(const std::string& pci, const Service& service, const Options& options) const;
+  Outcome<void> load_modules(const Service& service);
+  /// Tells the driver that lends whole functions what it may do until it is told otherwise.
+  void permit(const Service& service, const Permissions& permissions);
+  Outcome<void> take(const std::string& pci, const Service& service, const Options& options);
   Outcome<void> write(const std::string& pci, const std::string& file, std::string_view value, std::string_view what);
   /// To the stock driver, or without one to none.
-  void give_back(const std::string& pci, const std::string& driver);
+  void give_back(const std::string& pci, const Service& service, const std::string& driver);
+  /// The stock driver's name, or that of an alias by which modprobe finds it.
+  [[nodiscard]] std::string stock_driver(const std::string& pci, const Service& service) const;
   bool wait_until(std::chrono::milliseconds patience, const std::function<bool()>& done);
   Outcome<void> lend_choice(const Choice& choice, const Options& options);
   /// Writes down where each chosen drive is now.

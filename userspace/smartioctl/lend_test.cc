@@ -77,10 +77,6 @@ TEST_F(LendTest, WrongAddresses) {
   const auto absent = lender.lend("05:00.0", options);
   ASSERT_FALSE(absent);
   EXPECT_THAT(absent.error().message, AllOf(HasSubstr("0000:05:00.0"), HasSubstr(kFirst)));
-  sysfs.put("bus/pci/devices/0000:03:00.0/class", "0x020000\n");
-  const auto network = lender.lend("03:00.0", options);
-  ASSERT_FALSE(network);
-  EXPECT_THAT(network.error().message, AllOf(HasSubstr("0x020000"), HasSubstr(kFirst)));
 }
 
 TEST_F(LendTest, NotAMountedDisk) {
@@ -276,6 +272,102 @@ TEST_F(LendTest, TwoChosenDrivesThatChangedPlaces) {
   ASSERT_EQ(kept.size(), 2U);
   EXPECT_EQ(kept[0].serial, "S1");
   EXPECT_EQ(kept[1].serial, "S2");
+}
+
+// ---- functions that are lent as a whole ----
+
+constexpr const char* kNic = "0000:03:00.0";
+
+class LendFunctionTest : public LendTest {
+ protected:
+  LendFunctionTest() { sysfs.add_nic(kNic, "eth1"); }
+};
+
+TEST_F(LendFunctionTest, IsTheDefaultForAllButDrives) {
+  ASSERT_TRUE(lender.lend("03:00.0", options));
+  EXPECT_EQ(driver(kNic), "smartio_pci_stub");
+  EXPECT_EQ(override_of(kNic), "smartio_pci_stub");
+  EXPECT_TRUE(lent(kNic));
+  EXPECT_THAT(kernel.loaded, testing::ElementsAre("ntb_smartio", "smartio_pci_stub"));
+  EXPECT_EQ(sysfs.permitted, "00");
+  ASSERT_TRUE(lender.unlend(kNic, options));
+  EXPECT_EQ(driver(kNic), "e1000e");
+  EXPECT_EQ(override_of(kNic), "(null)");
+  EXPECT_THAT(reports, Contains(HasSubstr("back with the driver e1000e")));
+}
+
+TEST_F(LendFunctionTest, ADriveAsAWhole) {
+  sysfs.put(std::string("bus/pci/devices/") + kFirst + "/config", FakeSysfs::config({0x11}));
+  sysfs.add_to_group(kFirst, "4");
+  options.as = "pci";
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_EQ(driver(kFirst), "smartio_pci_stub");
+  options.as = "nvme";
+  const auto done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("is lent as pci"));
+}
+
+TEST_F(LendFunctionTest, ANicIsNoDrive) {
+  options.as = "nvme";
+  const auto done = lender.lend(kNic, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("0x020000"), HasSubstr("--as pci"), HasSubstr(kFirst)));
+}
+
+TEST_F(LendFunctionTest, PermissionsAreHandedOn) {
+  std::filesystem::remove(sysfs.path(std::string("bus/pci/devices/") + kNic + "/iommu_group"));
+  ASSERT_FALSE(lender.lend(kNic, options));
+  EXPECT_THAT(sysfs.writes, IsEmpty());
+  options.permissions = {.trust_borrowers = true, .shared_group = true};
+  ASSERT_TRUE(lender.lend(kNic, options));
+  EXPECT_EQ(sysfs.permitted, "11");
+  EXPECT_EQ(sysfs.text("module/smartio_pci_stub/parameters/trust_borrowers"), "0") << "for this one device";
+}
+
+TEST_F(LendFunctionTest, NotAnInterfaceThatIsUp) {
+  sysfs.put("class/net/eth1/flags", "0x1003\n");
+  const auto done = lender.lend(kNic, options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("eth1 is up"), HasSubstr("--force")));
+  EXPECT_EQ(driver(kNic), "e1000e");
+  options.force = true;
+  EXPECT_TRUE(lender.lend(kNic, options));
+}
+
+TEST_F(LendFunctionTest, WhatTheDriverRefusesGoesBack) {
+  sysfs.probe_error = EOPNOTSUPP;
+  const auto done = lender.lend(kNic, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message,
+              AllOf(HasSubstr("smartio_pci_stub did not take it"), HasSubstr("back with e1000e")));
+  EXPECT_EQ(driver(kNic), "e1000e");
+}
+
+TEST_F(LendFunctionTest, PersistKeepsWhatWasPermitted) {
+  options.persist = true;
+  options.permissions.shared_group = true;
+  ASSERT_TRUE(lender.lend(kNic, options));
+  const auto kept = choices.read().choices;
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0].as, "pci");
+  EXPECT_TRUE(kept[0].permissions.shared_group);
+  EXPECT_FALSE(kept[0].permissions.trust_borrowers);
+  sysfs.write("bus/pci/drivers/smartio_pci_stub/unbind", kNic);
+  options = {.patience = std::chrono::milliseconds(20)};
+  ASSERT_TRUE(lender.lend_all(options));
+  EXPECT_EQ(driver(kNic), "smartio_pci_stub");
+  EXPECT_EQ(sysfs.permitted, "01");
+}
+
+TEST_F(LendFunctionTest, ABorrowerIsAskedToReturnItFirst) {
+  ASSERT_TRUE(lender.lend(kNic, options));
+  borrow(kNic);
+  const auto done = lender.unlend(kNic, options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("borrower uses it over ntb0"), HasSubstr("smartioctl return")));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <functional>
 #include <string>
 
+#include "smartioctl/borrow.h"
 #include "smartioctl/fence.h"
 #include "smartioctl/lend.h"
 #include "smartioctl/report.h"
@@ -109,6 +110,19 @@ int lend_or_unlend(const Arguments& arguments, bool lending) {
   return done ? 0 : end_with(done.error());
 }
 
+int borrow_or_return(const Arguments& arguments, bool borrowing) {
+  Sysfs sysfs(arguments.sysfs);
+  Kernel kernel;
+  const DiskUse use(sysfs, "/proc", "/dev");
+  FunctionBorrower borrower(sysfs, kernel, use, [](const std::string& line) { fmt::print("{}\n", line); });
+  const FunctionBorrower::Options options{.force = arguments.lending.force,
+                                          .patience = std::chrono::seconds(arguments.timeout)};
+  const auto done =
+      borrowing ? borrower.borrow(arguments.device, options) : borrower.give_back(arguments.device, options);
+  std::fflush(stdout);
+  return done ? 0 : end_with(done.error());
+}
+
 int fence_or_unfence(const Arguments& arguments, bool fencing) {
   Sysfs sysfs(arguments.sysfs);
   const auto done = fencing ? fence(sysfs, arguments.host, arguments.at) : unfence(sysfs, arguments.host, arguments.at);
@@ -138,14 +152,34 @@ int run(int argc, char** argv) {
       ->envname("SMARTIO_CHOICES")
       ->capture_default_str();
 
-  auto* lend = app.add_subcommand("lend", "give an NVMe drive to the manager, which lends it");
+  auto* lend = app.add_subcommand("lend", "lend a drive to all hosts, or any PCI function to one");
   auto* device = lend->add_option("BDF", arguments.device, "its PCI address: 01:00.0 or 0000:01:00.0");
   auto* all = lend->add_flag("--all", arguments.all, "all that --persist chose");
   lend->add_flag("--persist", arguments.lending.persist, "and at every boot")->excludes(all);
   device->excludes(all);
-  auto* unlend = app.add_subcommand("unlend", "take a drive back, for the stock driver");
+  lend->add_option("--as", arguments.lending.as,
+                   "nvme: a drive that all hosts share; pci: the whole function, to one host")
+      ->check(CLI::IsMember({"nvme", "pci"}))
+      ->excludes(all);
+  lend->add_flag("--trust-borrowers", arguments.lending.permissions.trust_borrowers,
+                 "although this host's IOMMU is off: a borrower then reaches all of this host's memory");
+  lend->add_flag("--shared-group", arguments.lending.permissions.shared_group,
+                 "although other devices are in its IOMMU group");
+  auto* unlend = app.add_subcommand("unlend", "take a device back, for the stock driver");
+  unlend->alias("take-back");
   unlend->add_option("BDF", arguments.device, "its PCI address")->required();
   unlend->add_flag("--persist", arguments.lending.persist, "and don't lend it at boot any more");
+  auto* borrow =
+      app.add_subcommand("borrow", "get a function that another host lends as a whole to this one's PCI bus");
+  auto* give_back = app.add_subcommand("return", "return such a function to its lender");
+  for (auto* command : {borrow, give_back}) {
+    command->add_option("EXPORT", arguments.device, "HOST:BDF, or the BDF alone if only one lender has that")
+        ->required();
+  }
+  borrow->add_option("--timeout", arguments.timeout, "seconds to wait for the kernel")
+      ->check(CLI::Range(1U, 3600U))
+      ->capture_default_str();
+  give_back->add_flag("--force", arguments.lending.force, "although it is in use; what uses it fails");
   for (auto* command : {lend, unlend}) {
     command->add_flag("--force", arguments.lending.force, "although it is in use; what uses it fails");
     command->add_option("--timeout", arguments.timeout, "seconds to wait for the kernel")
@@ -177,6 +211,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::kUsage);
   }
   if (lend->parsed() || unlend->parsed()) return lend_or_unlend(arguments, lend->parsed());
+  if (borrow->parsed() || give_back->parsed()) return borrow_or_return(arguments, borrow->parsed());
   if (list->parsed()) return show(arguments, list_text);
   if (status->parsed()) return show(arguments, status_text);
   if (topology->parsed()) return show(arguments, topology_text);

@@ -25,6 +25,11 @@ std::size_t held_by(const Export& device, std::uint64_t session) {
   return static_cast<std::size_t>(std::ranges::count(device.holdings.items, session, &Holding::session));
 }
 
+/// What a session holds, behind `before`; of a function that is lent as a whole there is nothing to count.
+std::string held_text(const Export& device, std::size_t count, std::string_view before) {
+  return device.service == "pci" ? "" : fmt::format("{}{}", before, plural(count, "queue pair"));
+}
+
 std::string section(std::string_view title, const std::vector<std::vector<std::string>>& rows,
                     std::string_view nothing) {
   if (rows.size() < 2) return fmt::format("{}: {}\n", title, nothing);
@@ -39,6 +44,7 @@ std::string hosts_text(const View& view) {
 
 std::string path_text(const Path& path) {
   std::string text = fmt::format("{} ({}) {}", path.pci, path.service, path.state);
+  if (!path.function.empty()) text += " as " + path.function;
   if (!path.disks.empty()) text += ": " + joined(path.disks);
   return text;
 }
@@ -116,10 +122,12 @@ std::string list_text(const View& view) {
   if (borrowers.size() > 1) text += "\n" + section("Borrowers", borrowers, "");
   if (queues.size() > 1) text += "\n" + section("Queue pairs", queues, "");
 
-  std::vector<std::vector<std::string>> paths = {
-      {"LENDER", "DEVICE", "SERVICE", "LINK", "STATE", "CONTROLLER", "DISKS"}};
+  std::vector<std::vector<std::string>> paths = {{"LENDER", "DEVICE", "SERVICE", "LINK", "STATE", "HERE AS", "GIVES"}};
   for (const Path& p : view.paths) {
-    paths.push_back({p.host_name, p.pci, p.service, p.link, p.state, p.controller, joined(p.disks)});
+    std::vector<std::string> made = p.disks;
+    std::ranges::copy(p.interfaces, std::back_inserter(made));
+    paths.push_back(
+        {p.host_name, p.pci, p.service, p.link, p.state, p.function.empty() ? p.controller : p.function, joined(made)});
   }
   text += "\n" + section("Devices that this host can use", paths, "none");
 
@@ -151,16 +159,21 @@ std::string status_text(const View& view) {
     }
   }
   for (const Export& d : view.exports) {
-    text += fmt::format("export {}: {}, {}, {}{}{}\n", d.pci, d.service, plural(d.borrowers.items.size(), "borrower"),
-                        plural(d.holdings.items.size(), "queue pair"), d.holdings.cut ? " and more" : "",
+    text += fmt::format("export {}: {}, {}{}{}{}\n", d.pci, d.service, plural(d.borrowers.items.size(), "borrower"),
+                        held_text(d, d.holdings.items.size(), ", "), d.holdings.cut ? " and more" : "",
                         d.serial.empty() ? "" : ", serial " + d.serial);
     for (const Borrower& b : d.borrowers.items) {
-      text += fmt::format("  {} over {}: {}\n", b.name, b.link, plural(held_by(d, b.session), "queue pair"));
+      text += fmt::format("  {} over {}{}\n", b.name, b.link, held_text(d, held_by(d, b.session), ": "));
     }
   }
   for (const Path& p : view.paths) {
     text += fmt::format("path to {} of {} over {}: {}{}{}\n", p.pci, p.host_name, p.link, p.state,
                         p.driver.empty() ? ", no driver" : "", p.disks.empty() ? "" : ", " + joined(p.disks));
+    if (!p.function.empty()) {
+      text += fmt::format("  here as {}, {}{}\n", p.function,
+                          p.function_driver.empty() ? "without a driver" : "driver " + p.function_driver,
+                          p.interfaces.empty() ? "" : ", " + joined(p.interfaces));
+    }
   }
   const auto problems = problems_of(view);
   if (problems.empty()) return text + "nothing is wrong\n";
@@ -175,9 +188,9 @@ std::string topology_text(const View& view) {
     Node device{.text = fmt::format("lends {} ({}){}", d.pci, d.service, d.model.empty() ? "" : " " + d.model),
                 .below = {}};
     for (const Borrower& b : d.borrowers.items) {
-      device.below.push_back({fmt::format("{} {}: {}", b.link == "local" ? "used by" : "borrowed by",
+      device.below.push_back({fmt::format("{} {}{}", b.link == "local" ? "used by" : "borrowed by",
                                           b.link == "local" ? "itself" : fmt::format("{} over {}", b.name, b.link),
-                                          plural(held_by(d, b.session), "queue pair")),
+                                          held_text(d, held_by(d, b.session), ": ")),
                               {}});
     }
     top.below.push_back(std::move(device));

@@ -36,7 +36,7 @@ TEST(List, HasEverything) {
   EXPECT_THAT(text, HasSubstr("  0000:01:00.0  nvme     Emulated drive  S1      2          3\n"));
   EXPECT_THAT(text, HasSubstr("  0000:01:00.0  borrower  ntb0   0x11     2\n"));
   EXPECT_THAT(text, HasSubstr("  0000:01:00.0  3    borrower  0x11     64       cmb     poll\n"));
-  EXPECT_THAT(text, HasSubstr("  lender  0000:01:00.0  nvme     local  open   nvme1       nvme1n1\n"));
+  EXPECT_THAT(text, HasSubstr("  lender  0000:01:00.0  nvme     local  open   nvme1    nvme1n1\n"));
   EXPECT_THAT(text, HasSubstr("  nvme1n1    7     00112233-4455-6677-8899-aabbccddeeff  0011223344556677  S_1-ns7\n"));
 }
 
@@ -78,6 +78,17 @@ TEST(Topology, Tree) {
   view.links[0].reason = "cable out";
   view.hosts[1].fenced = true;
   EXPECT_THAT(topology_text(view), HasSubstr("`-- ntb0 -- down -- borrower, fenced: cable out\n"));
+}
+
+TEST(Functions, AreListedWithTheirAddressAndWhatTheyGive) {
+  const Scratch root;
+  put_borrower_of_function(root);
+  const Sysfs sysfs(root.path());
+  const View view = read_view(sysfs, Choices(root.path() / "lend.d")).value();
+  EXPECT_THAT(list_text(view), HasSubstr("lender    0000:03:00.0  pci      ntb0   open   1000:00:00.0  eth1\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("export 0000:05:00.0: pci, 1 borrower\n  third over ntb1\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("  here as 1000:00:00.0, driver e1000e, eth1\n"));
+  EXPECT_THAT(topology_text(view), HasSubstr("`-- borrowed by third over ntb1\n"));
 }
 
 }  // namespace

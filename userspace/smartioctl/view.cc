@@ -8,6 +8,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "smartioctl/function.h"
 
 namespace smartio::ctl {
 
@@ -76,6 +77,11 @@ Export read_export(const Sysfs& sysfs, const std::string& pci) {
 
 Path read_path(const Sysfs& sysfs, const std::string& name) {
   const std::string at = "bus/smartio/devices/" + name;
+  const std::string function = sysfs.text(at + "/function");
+  const std::string device = "bus/pci/devices/" + function;
+  Offspring below;
+  if (!function.empty()) below = offspring_of(sysfs, device);
+  std::ranges::copy(disks_of(sysfs, at), std::back_inserter(below.disks));
   return {.name = printable(name),
           .service = sysfs.text(at + "/service"),
           .host = sysfs.text(at + "/host"),
@@ -86,8 +92,11 @@ Path read_path(const Sysfs& sysfs, const std::string& name) {
           .session = parse_number(sysfs.text(at + "/session")).value_or(0) == 0 ? "" : sysfs.text(at + "/session"),
           .driver = sysfs.link(at + "/driver"),
           .controller = controller_below(sysfs, at),
-          .disks = disks_of(sysfs, at),
-          .namespaces = namespaces_of(sysfs, at)};
+          .disks = std::move(below.disks),
+          .namespaces = namespaces_of(sysfs, at),
+          .function = function,
+          .function_driver = function.empty() ? "" : sysfs.link(device + "/driver"),
+          .interfaces = std::move(below.interfaces)};
 }
 
 /// A folder of a class has its attributes beside the devices: those are folders.
@@ -205,7 +214,8 @@ std::vector<std::string> problems_of(const View& view) {
     if (path.state == "lost") {
       problems.push_back(fmt::format("{} of {} over {} is lost; it comes back with the link and its lender's manager",
                                      path.pci, path.host_name, path.link));
-    } else if (path.driver.empty()) {
+    } else if (path.driver.empty() && !(path.service == "pci" && path.link == "local")) {
+      // A lender has no use for its own function as a borrower: it takes it back.
       problems.push_back(fmt::format("{} of {} over {} has no driver; modprobe smartio_{}", path.pci, path.host_name,
                                      path.link, path.service));
     }
@@ -269,16 +279,20 @@ json to_json(const View& view) {
             {"driver", or_null(p.driver)},
             {"controller", or_null(p.controller)},
             {"disks", p.disks},
-            {"namespaces", array_of(p.namespaces, [](const Namespace& n) -> json {
-               return {{"disk", n.disk},
-                       {"nsid", n.nsid},
-                       {"nguid", or_null(n.nguid)},
-                       {"eui64", or_null(n.eui64)},
-                       {"name", n.name()}};
-             })}};
+            {"namespaces", array_of(p.namespaces,
+                                    [](const Namespace& n) -> json {
+                                      return {{"disk", n.disk},
+                                              {"nsid", n.nsid},
+                                              {"nguid", or_null(n.nguid)},
+                                              {"eui64", or_null(n.eui64)},
+                                              {"name", n.name()}};
+                                    })},
+            {"function", or_null(p.function)},
+            {"function_driver", or_null(p.function_driver)},
+            {"interfaces", p.interfaces}};
   });
   result["chosen"] = array_of(view.choices, [](const Choice& c) -> json {
-    return {{"pci", c.pci}, {"vendor", c.vendor}, {"device", c.device}, {"serial", or_null(c.serial)}};
+    return {{"pci", c.pci}, {"as", c.as}, {"vendor", c.vendor}, {"device", c.device}, {"serial", or_null(c.serial)}};
   });
   result["problems"] = problems_of(view);
   return result;

@@ -73,6 +73,10 @@ struct Path {
   std::string controller;          ///< nvmeN
   std::vector<std::string> disks;  ///< nvmeNnM; two paths to a device lead to the same ones
   std::vector<Namespace> namespaces;
+  /// Of a function that is lent as a whole: its address on this host, its driver there, its network interfaces.
+  std::string function;
+  std::string function_driver;
+  std::vector<std::string> interfaces;
 };
 
 struct View {

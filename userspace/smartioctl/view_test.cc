@@ -110,5 +110,22 @@ TEST(View, DisksOfAController) {
   EXPECT_THAT(disks_of(sysfs, "elsewhere"), IsEmpty());
 }
 
+TEST(View, AFunctionThatWasBorrowed) {
+  const Scratch root;
+  put_borrower_of_function(root);
+  const Sysfs sysfs(root.path());
+  const View view = read_view(sysfs, Choices(root.path() / "lend.d")).value();
+  ASSERT_EQ(view.paths.size(), 2U);
+  EXPECT_EQ(view.paths[0].function, "1000:00:00.0");
+  EXPECT_EQ(view.paths[0].function_driver, "e1000e");
+  EXPECT_THAT(view.paths[0].interfaces, ElementsAre("eth1"));
+  EXPECT_THAT(view.paths[0].disks, IsEmpty());
+  const auto json = to_json(view);
+  EXPECT_EQ(json["paths"][0]["function"], "1000:00:00.0");
+  EXPECT_EQ(json["paths"][0]["interfaces"][0], "eth1");
+  EXPECT_EQ(json["paths"][1]["function"], nullptr);
+  EXPECT_THAT(problems_of(view), IsEmpty()) << "its lender's own path needs no driver";
+}
+
 }  // namespace
 }  // namespace smartio::ctl

@@ -10,6 +10,23 @@ _smartioctl_drives() {
 		if [ "$class" = 0x010802 ]; then echo "${at##*/}"; fi
 	done
 }
+# What is no bridge.
+_smartioctl_functions() {
+	local at class
+	for at in "${SMARTIO_SYSFS:-/sys}"/bus/pci/devices/*; do
+		class=$(cat "$at/class" 2>/dev/null)
+		if [ -n "$class" ] && [[ $class != 0x06* ]]; then echo "${at##*/}"; fi
+	done
+}
+# _smartioctl_offered BORROWED: HOST:BDF of functions of other hosts that this one has borrowed (1) or has not (0).
+_smartioctl_offered() {
+	local at
+	for at in "${SMARTIO_SYSFS:-/sys}"/bus/smartio/devices/*; do
+		if [ "$(cat "$at/service" 2>/dev/null)" = pci ] && [ "$(cat "$at/borrowed" 2>/dev/null)" = "$1" ]; then
+			echo "$(cat "$at/host_name"):$(cat "$at/pci")"
+		fi
+	done
+}
 _smartioctl_exports() {
 	local at
 	for at in "${SMARTIO_SYSFS:-/sys}"/class/smartio_export/*; do
@@ -38,7 +55,7 @@ _smartioctl() {
 	if declare -F _get_comp_words_by_ref >/dev/null; then _get_comp_words_by_ref -n : -c current -p before; fi
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		case $word in
-		lend | unlend | list | status | topology | fence | unfence | watch)
+		lend | unlend | take-back | borrow | return | list | status | topology | fence | unfence | watch)
 			command=$word
 			break
 			;;
@@ -46,6 +63,7 @@ _smartioctl() {
 	done
 	case $before in
 	-o | --output) words='text json' ;;
+	--as) words='nvme pci' ;;
 	-n | --interval | --timeout) words='' ;;
 	--at) words=$(_smartioctl_lenders) ;;
 	--sysfs | --choices)
@@ -54,9 +72,18 @@ _smartioctl() {
 		;;
 	*)
 		case $command in
-		'') words='lend unlend list status topology fence unfence watch --help --version --sysfs --choices' ;;
-		lend) words="--all --persist --force --timeout --help $(_smartioctl_drives)" ;;
-		unlend) words="--persist --force --timeout --help $(_smartioctl_exports)" ;;
+		'') words='lend unlend borrow return list status topology fence unfence watch --help --version --sysfs --choices' ;;
+		lend)
+			words="--all --persist --as --trust-borrowers --shared-group --force --timeout --help"
+			if [[ " ${COMP_WORDS[*]} " = *' --as nvme '* ]]; then
+				words+=" $(_smartioctl_drives)"
+			else
+				words+=" $(_smartioctl_functions)"
+			fi
+			;;
+		borrow) words="--timeout --help $(_smartioctl_offered 0)" ;;
+		return) words="--force --help $(_smartioctl_offered 1)" ;;
+		unlend | take-back) words="--persist --force --timeout --help $(_smartioctl_exports)" ;;
 		status) words='--check --output --help' ;;
 		list | topology) words='--output --help' ;;
 		watch) words='--interval --output --help' ;;

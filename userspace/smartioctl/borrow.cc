@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/borrow.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "smartioctl/function.h"
+#include "smartioctl/text.h"
+
+namespace smartio::ctl {
+
+namespace {
+
+constexpr std::string_view kModule = "smartio_pci";
+constexpr std::string_view kPaths = "bus/smartio/devices";
+constexpr std::chrono::milliseconds kPoll{20};
+
+/// What the kernel's answer to a function's borrower means.
+std::string why(std::error_code error, const std::string& host) {
+  switch (error.value()) {
+    case EBUSY:
+      return fmt::format("another host has it (smartioctl list on {} says who)", host);
+    case ENOLINK:
+    case ENOTCONN:
+    case EHOSTUNREACH:
+      return "the link is down";
+    case ENOSPC:
+      return "its BARs fit into no window of the link";
+    case EOPNOTSUPP:
+      return "this host can't have it by this link (dmesg says why)";
+    case ENOENT:
+      return fmt::format("the module {} on this host knows nothing of it", kModule);
+    default:
+      return reason(error);
+  }
+}
+
+}  // namespace
+
+std::string FunctionBorrower::Found::text() const { return fmt::format("{} of {} over {}", pci, host_name, link); }
+
+std::vector<FunctionBorrower::Found> FunctionBorrower::all() const {
+  std::vector<Found> found;
+  for (const std::string& name : sysfs_.list(std::string(kPaths))) {
+    const std::string at = fmt::format("{}/{}", kPaths, name);
+    if (sysfs_.text(at + "/service") != "pci" || sysfs_.text(at + "/link") == "local") continue;
+    found.push_back({.path = name,
+                     .host_name = sysfs_.text(at + "/host_name"),
+                     .pci = sysfs_.text(at + "/pci"),
+                     .link = sysfs_.text(at + "/link"),
+                     .state = sysfs_.text(at + "/state"),
+                     .borrowed = sysfs_.text(at + "/borrowed") == "1",
+                     .function = sysfs_.text(at + "/function")});
+  }
+  return found;
+}
+
+Outcome<std::vector<FunctionBorrower::Found>> FunctionBorrower::find(std::string_view name) const {
+  // "lender:0000:03:00.0": an address alone has colons, too.
+  const auto address = parse_pci_address(name);
+  const std::size_t border = name.find_first_of("/:");
+  const auto behind = border == std::string_view::npos ? std::nullopt : parse_pci_address(name.substr(border + 1));
+  std::vector<Found> every = all();
+  const auto meant = [&](const Found& one) {
+    if (one.path == name || (!one.function.empty() && one.function == name)) return true;
+    if (address) return one.pci == *address;
+    return behind && one.pci == *behind && one.host_name == name.substr(0, border);
+  };
+  std::vector<Found> found;
+  std::ranges::copy_if(every, std::back_inserter(found), meant);
+  if (found.empty()) {
+    std::vector<std::string> there;
+    for (const Found& one : every) there.push_back(fmt::format("{}:{}", one.host_name, one.pci));
+    const std::string rest = there.empty() ? "no host that this one has a link to lends a function as a whole"
+                                           : fmt::format("there are {}", fmt::join(there, ", "));
+    return refuse(fmt::format("there is no export '{}'; {}", name, rest));
+  }
+  const bool one_export = std::ranges::all_of(found, [&](const Found& one) {
+    return one.pci == found.front().pci && one.host_name == found.front().host_name;
+  });
+  if (!one_export) {
+    std::vector<std::string> there;
+    for (const Found& one : found) there.push_back(fmt::format("{}:{}", one.host_name, one.pci));
+    return refuse(fmt::format("'{}' may be {}; name the host, too", name, fmt::join(there, " or ")), Exit::kUsage);
+  }
+  return found;
+}
+
+Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& options) {
+  if (!sysfs_.exists(fmt::format("module/{}", kModule))) {
+    if (const auto loaded = kernel_.load_module(std::string(kModule)); !loaded) {
+      return refuse(
+          fmt::format("the module {} can't be loaded ({}); it has to be installed for this kernel, and it takes "
+                      "root to load it",
+                      kModule, loaded.error().message));
+    }
+  }
+  const auto paths = find(name);
+  if (!paths) return std::unexpected(paths.error());
+  if (const auto had = std::ranges::find_if(*paths, &Found::borrowed); had != paths->end()) {
+    report_(fmt::format("{} is borrowed already{}", had->text(),
+                        had->function.empty() ? ", and comes back with the link" : ", as " + had->function));
+    return {};
+  }
+  // Any link that is up will do.
+  auto best = std::ranges::find(*paths, "ready", &Found::state);
+  if (best == paths->end()) best = paths->begin();
+  const std::string at = fmt::format("{}/{}", kPaths, best->path);
+  if (const std::error_code error = sysfs_.write(at + "/borrowed", "1")) {
+    return refuse(fmt::format("{} can't be borrowed: {}", best->text(), why(error, best->host_name)),
+                  error.value() == EBUSY ? Exit::kInUse : Exit::kFailed);
+  }
+  std::string function;
+  const auto deadline = std::chrono::steady_clock::now() + options.patience;
+  while ((function = sysfs_.text(at + "/function")).empty()) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return refuse(
+          fmt::format("{} is borrowed, but was not there within {} s; smartioctl status and dmesg may say why",
+                      best->text(), options.patience.count() / 1000));
+    }
+    kernel_.pause(kPoll);
+  }
+  const std::string driver = sysfs_.link(fmt::format("bus/pci/devices/{}/driver", function));
+  report_(fmt::format("{} is here as {}{}", best->text(), function,
+                      driver.empty() ? ", without a driver" : " with the driver " + driver));
+  return {};
+}
+
+Outcome<void> FunctionBorrower::give_back(std::string_view name, const Options& options) {
+  const auto paths = find(name);
+  if (!paths) return std::unexpected(paths.error());
+  const auto had = std::ranges::find_if(*paths, &Found::borrowed);
+  if (had == paths->end()) return refuse(fmt::format("{} is not borrowed by this host", paths->front().text()));
+  if (!had->function.empty()) {
+    const auto used = uses_of(sysfs_, use_, "bus/pci/devices/" + had->function);
+    if (!used.empty() && !options.force) {
+      return refuse(fmt::format("{} is in use: {}; end that first (umount, ip link set … down), or --force it, which "
+                                "breaks what uses it",
+                                had->function, fmt::join(used, ", ")),
+                    Exit::kInUse);
+    }
+  }
+  if (const std::error_code error = sysfs_.write(fmt::format("{}/{}/borrowed", kPaths, had->path), "0")) {
+    return refuse(fmt::format("{} can't be returned: {}", had->text(), why(error, had->host_name)));
+  }
+  report_(fmt::format("{} is returned", had->text()));
+  return {};
+}
+
+}  // namespace smartio::ctl

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/borrow.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "smartioctl/fake_sysfs.h"
+
+namespace smartio::ctl {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A host that is offered functions; the module hot-adds them at once.
+class Offered : public FakeSysfs {
+ public:
+  explicit Offered(const Scratch& root) : FakeSysfs(root) {}
+
+  void offer(const std::string& path, const std::string& host, const std::string& pci, const std::string& link,
+             const std::string& service = "pci") const {
+    const std::string at = "bus/smartio/devices/" + path;
+    put(at + "/service", service + "\n");
+    put(at + "/host_name", host + "\n");
+    put(at + "/pci", pci + "\n");
+    put(at + "/link", link + "\n");
+    put(at + "/state", "ready\n");
+    put(at + "/borrowed", "0\n");
+    put(at + "/function", "\n");
+  }
+
+  std::error_code write(const std::string& relative, std::string_view value) override {
+    writes.emplace_back(relative, value);
+    if (borrow_error != 0) return {borrow_error, std::generic_category()};
+    const std::string at = std::filesystem::path(relative).parent_path();
+    put(relative, std::string(value) + "\n");
+    put(at + "/function", value == "1" && comes ? std::string(kHere) + "\n" : "\n");
+    return {};
+  }
+
+  static constexpr const char* kHere = "1000:00:00.0";
+  int borrow_error = 0;
+  bool comes = true;
+};
+
+class BorrowTest : public testing::Test {
+ protected:
+  BorrowTest() {
+    sysfs.offer("a-nic-ntb0", "lender", "0000:03:00.0", "ntb0");
+    options.patience = std::chrono::milliseconds(20);
+  }
+  std::string borrowed(const std::string& path) const {
+    return sysfs.text("bus/smartio/devices/" + path + "/borrowed");
+  }
+
+  Scratch root;
+  Scratch proc;
+  Offered sysfs{root};
+  FakeKernel kernel;
+  FakeDiskUse use{sysfs, proc.path(), "/nowhere"};
+  std::vector<std::string> reports;
+  FunctionBorrower borrower{sysfs, kernel, use, [this](const std::string& line) { reports.push_back(line); }};
+  FunctionBorrower::Options options;
+};
+
+TEST_F(BorrowTest, ByEachOfItsNames) {
+  for (const char* name :
+       {"lender:0000:03:00.0", "lender/03:00.0", "lender:03:00.0", "03:00.0", "0000:03:00.0", "a-nic-ntb0"}) {
+    ASSERT_TRUE(borrower.borrow(name, options)) << name;
+    EXPECT_EQ(borrowed("a-nic-ntb0"), "1") << name;
+    ASSERT_TRUE(borrower.give_back(name, options)) << name;
+    EXPECT_EQ(borrowed("a-nic-ntb0"), "0") << name;
+  }
+  EXPECT_THAT(kernel.loaded, testing::ElementsAre("smartio_pci"));
+  EXPECT_THAT(reports,
+              Contains(HasSubstr("0000:03:00.0 of lender over ntb0 is here as 1000:00:00.0, without a driver")));
+}
+
+TEST_F(BorrowTest, ReturnedByItsAddressHere) {
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  ASSERT_TRUE(borrower.give_back(Offered::kHere, options));
+  EXPECT_EQ(borrowed("a-nic-ntb0"), "0");
+}
+
+TEST_F(BorrowTest, TwiceIsNoFailure) {
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  sysfs.writes.clear();
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  EXPECT_THAT(sysfs.writes, IsEmpty());
+  EXPECT_THAT(reports, Contains(HasSubstr("borrowed already, as 1000:00:00.0")));
+}
+
+TEST_F(BorrowTest, AnAddressOfTwoLendersNeedsTheHost) {
+  sysfs.offer("b-nic-ntb1", "other", "0000:03:00.0", "ntb1");
+  const auto done = borrower.borrow("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kUsage);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("lender:0000:03:00.0"), HasSubstr("other:0000:03:00.0")));
+  ASSERT_TRUE(borrower.borrow("other:03:00.0", options));
+  EXPECT_EQ(borrowed("b-nic-ntb1"), "1");
+}
+
+TEST_F(BorrowTest, OfTwoLinksTheOneThatIsUp) {
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/state", "lost\n");
+  sysfs.offer("a-nic-ntb1", "lender", "0000:03:00.0", "ntb1");
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  EXPECT_EQ(borrowed("a-nic-ntb1"), "1");
+  EXPECT_EQ(borrowed("a-nic-ntb0"), "0");
+}
+
+TEST_F(BorrowTest, NeitherADriveNorOnesOwn) {
+  sysfs.offer("a-drive-ntb0", "lender", "0000:01:00.0", "ntb0", "nvme");
+  sysfs.offer("self-nic-local", "borrower", "0000:04:00.0", "local");
+  for (const char* name : {"01:00.0", "04:00.0", "nonsense", "lender:09:00.0", "elsewhere:03:00.0", ""}) {
+    const auto done = borrower.borrow(name, options);
+    ASSERT_FALSE(done) << name;
+    EXPECT_THAT(done.error().message, HasSubstr("there are lender:0000:03:00.0")) << name;
+  }
+}
+
+TEST_F(BorrowTest, WhatTheKernelAnswers) {
+  sysfs.borrow_error = EBUSY;
+  auto done = borrower.borrow("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, HasSubstr("another host has it"));
+  for (const auto& [error, text] :
+       {std::pair{ENOLINK, "link is down"}, {ENOSPC, "fit into no window"}, {EPERM, "root"}}) {
+    sysfs.borrow_error = error;
+    done = borrower.borrow("03:00.0", options);
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr(text));
+  }
+}
+
+TEST_F(BorrowTest, AFunctionThatDoesNotCome) {
+  sysfs.comes = false;
+  const auto done = borrower.borrow("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("was not there within"));
+}
+
+TEST_F(BorrowTest, NotReturnedFromUnderItsUsers) {
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  sysfs.put(std::string("bus/pci/devices/") + Offered::kHere + "/net/eth5/address", "");
+  sysfs.put("class/net/eth5/flags", "0x1003\n");
+  const auto done = borrower.give_back("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("eth5 is up"), HasSubstr("--force")));
+  options.force = true;
+  EXPECT_TRUE(borrower.give_back("03:00.0", options));
+}
+
+TEST_F(BorrowTest, WhatIsNotBorrowedCannotBeReturned) {
+  const auto done = borrower.give_back("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("is not borrowed"));
+}
+
+}  // namespace
+}  // namespace smartio::ctl
