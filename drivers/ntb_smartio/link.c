@@ -267,6 +267,8 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 	struct wire_hello hello;
 	int ret;
 
+	if (!link_windows_retry(link))
+		return LINK_POLL_MS;
 	if (!cable) {
 		if (link->open)
 			link_down(link, "no cable");

@@ -339,6 +339,7 @@ int link_inbound_shut(struct ntb_link *link, unsigned int mw, u64 base);
 /* window.c */
 int link_windows_init(struct ntb_link *link);
 void link_windows_exit(struct ntb_link *link);
+bool link_windows_retry(struct ntb_link *link);
 int link_windows_open(struct ntb_link *link);
 void link_windows_close(struct ntb_link *link);
 int link_window_need(struct ntb_link *link, u64 base, u64 size,

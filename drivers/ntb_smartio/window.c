@@ -171,10 +171,10 @@ static int link_window_shut(struct ntb_link *link, unsigned int mw)
 {
 	int ret = link_inbound_shut(link, mw, link_window_base(link, mw));
 
-	if (ret && pci_device_is_present(link->ntb->pdev)) {
-		dev_err_ratelimited(link->base.dma,
-				    "%s: window %u can't be shut (%d): the NTB is taken off the bus\n",
-				    link->base.name, mw, ret);
+	if (ret && !link->off_bus && pci_device_is_present(link->ntb->pdev)) {
+		dev_err(link->base.dma,
+			"%s: window %u can't be shut (%d): the NTB is taken off the bus\n",
+			link->base.name, mw, ret);
 		pci_clear_master(link->ntb->pdev);
 		link->off_bus = true;
 	}
@@ -206,6 +206,20 @@ void link_windows_close(struct ntb_link *link)
 	link_windows_shut(link);
 }
 
+/* Back on the bus, once all can be shut. Returns whether it is there. */
+bool link_windows_retry(struct ntb_link *link)
+{
+	mutex_lock(&link->window_lock);
+	if (link->off_bus && !link_windows_shut(link)) {
+		link->off_bus = false;
+		pci_set_master(link->ntb->pdev);
+		dev_info(link->base.dma, "%s: all windows are shut: the NTB is back on the bus\n",
+			 link->base.name);
+	}
+	mutex_unlock(&link->window_lock);
+	return !link->off_bus;
+}
+
 /*
  * Let the other side at the apertures. What their windows can do is known only
  * now, with the cable in. Returns 0; -EINVAL: a window can't lead there, which
@@ -218,13 +232,6 @@ int link_windows_open(struct ntb_link *link)
 
 	lockdep_assert_held(&link->window_lock);
 	link_inbound_learn(link);
-	if (link->off_bus) {
-		ret = link_windows_shut(link);
-		if (ret)
-			return ret;
-		link->off_bus = false;
-		pci_set_master(link->ntb->pdev);
-	}
 	link->open = true;
 	for (i = 0; i < WIRE_APERTURES && !ret; i++) {
 		aperture = &link->own[i];
