@@ -105,7 +105,7 @@ TEST_F(FunctionTest, WhatUsesIt) {
   const FakeDiskUse use(sysfs, proc.path(), "/nowhere");
   const std::string device = std::string("bus/pci/devices/") + kNic;
   put("ata1/host0/target0:0:0/0:0:0:0/block/sda/size", "8\n");
-  put("ata1/host0/target0:0:0/0:0:0:0/block/sda/sda1/partition", "1\n");
+  sysfs.put("class/block/sda/sda1/partition", "1\n");
   sysfs.put("class/net/eth1/flags", "0x1003\n");
   proc.put("self/mountinfo", "22 1 8:1 / /data rw - ext4 /dev/sda1 rw\n");
   // Links lead out of the device.
