@@ -24,6 +24,7 @@
 #ifndef _LINUX_SMARTIO_H
 #define _LINUX_SMARTIO_H
 
+#include <linux/atomic.h>
 #include <linux/device.h>
 #include <linux/interrupt.h>
 #include <linux/spinlock.h>

@@ -28,7 +28,9 @@ class Lender {
     pdev.bars[0] = {0xE0000000, 0x4000, IORESOURCE_MEM};
   }
 
-  smartio_export* lend() { return device = smartio_lend(&pdev, "test", &ops, this, &module, 2, 3); }
+  smartio_export* lend(bool exclusive = false) {
+    return device = smartio_lend(&pdev, "test", exclusive ? &exclusive_ops : &ops, this, &module, 2, 3);
+  }
 
   void take_back() {
     smartio_unlend(device);
@@ -68,10 +70,13 @@ class Lender {
   }
 
   static const smartio_lender_ops ops;
+  static const smartio_lender_ops exclusive_ops;
 };
 
 inline const smartio_lender_ops Lender::ops = {
-    .open = do_open, .close = do_close, .request = do_request, .show = nullptr};
+    .open = do_open, .close = do_close, .request = do_request, .show = nullptr, .exclusive = false};
+inline const smartio_lender_ops Lender::exclusive_ops = {
+    .open = do_open, .close = do_close, .request = do_request, .show = nullptr, .exclusive = true};
 
 /// A host with links to others, loaded and ready.
 class Core : public testing::Test {

@@ -106,7 +106,10 @@ int map_irq(smartio_link* link, device* dev, u64 addr, u64* device_addr) {
   return map(link, dev, addr, 4, device_addr);
 }
 
-void unmap(smartio_link* link, device* /*dev*/) { of(link).mapped = 0; }
+void unmap(smartio_link* link, device* /*dev*/) {
+  of(link).mapped = 0;
+  of(link).unmaps++;
+}
 
 const smartio_link_ops operations = [] {
   smartio_link_ops ops{};

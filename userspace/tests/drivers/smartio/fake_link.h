@@ -45,6 +45,7 @@ class FakeLink : public smartio_link {
   std::list<Held> held;
   int exposed = 0;
   int mapped = 0;
+  int unmaps = 0;  // how often all of a device's mappings ended
   int rechecks = 0;
   bool asks = false;
   bool released = false;

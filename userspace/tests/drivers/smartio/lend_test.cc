@@ -110,6 +110,21 @@ TEST_F(Lend, ANewSessionEndsTheOneBefore) {
   EXPECT_EQ(lender.open.size(), 1U);
 }
 
+TEST_F(Lend, AnExclusiveDeviceHasOneBorrower) {
+  FakeLink other{"ntb1"};
+  ASSERT_EQ(other.join(host('b')), 0);
+  open(a, lender.lend(true));
+  open(other, lender.device, -EBUSY);
+  EXPECT_EQ(lender.closed, 0);
+  open(a, lender.device);  // which ends its own session before
+  EXPECT_EQ(lender.closed, 1);
+  EXPECT_EQ(a.unmaps, 1);
+  a.lose();
+  EXPECT_EQ(a.unmaps, 2);
+  open(other, lender.device);
+  EXPECT_EQ(lender.open.size(), 1U);
+}
+
 TEST_F(Lend, ALostLinkEndsItsSessions) {
   FakeLink other{"ntb1"};
   ASSERT_EQ(other.join(host('b')), 0);

@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 #ifndef __cplusplus
+#define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))
 #endif

@@ -29,6 +29,7 @@ static inline int pci_irq_vector(const struct pci_dev* pdev, unsigned int vector
 }
 
 #define pci_resource_start(pdev, bar) ((pdev)->bars[bar].start)
+#define pci_resource_end(pdev, bar) ((pdev)->bars[bar].start + (pdev)->bars[bar].size - 1)
 #define pci_resource_len(pdev, bar) ((pdev)->bars[bar].size)
 #define pci_resource_flags(pdev, bar) ((pdev)->bars[bar].flags)
 #define pci_bus_address(pdev, bar) ((pdev)->bars[bar].start)
