@@ -43,8 +43,7 @@ struct borrow_function *borrow_of_device(struct device *dev)
 
 /* ---- domains ---- */
 
-static int borrow_attach(COMPAT_ATTACH(struct iommu_domain *domain,
-				       struct device *dev))
+static int borrow_attach(COMPAT_ATTACH_ARGS)
 {
 	struct borrow_function *f = to_borrow_domain(domain)->f;
 
@@ -95,8 +94,7 @@ static const struct iommu_domain_ops borrow_domain_ops = {
 	.free = borrow_domain_free,
 };
 
-static int borrow_identity_attach(COMPAT_ATTACH(struct iommu_domain *domain,
-						struct device *dev))
+static int borrow_identity_attach(COMPAT_ATTACH_ARGS)
 {
 	return 0;
 }

@@ -20,7 +20,9 @@
 #include <linux/fs_struct.h>
 
 /* The arguments of iommu_domain_ops.attach_dev: the old domain comes along. */
-#define COMPAT_ATTACH(domain, dev) domain, dev, struct iommu_domain *old
+#define COMPAT_ATTACH_ARGS \
+	struct iommu_domain *domain, struct device *dev, \
+	struct iommu_domain *old
 
 /* The type of the node argument of blk_mq_ops.init_request. */
 #define compat_node_t int
@@ -84,7 +86,7 @@ static inline int compat_kern_path(const char *name, unsigned int flags,
 
 #else
 
-#define COMPAT_ATTACH(domain, dev) domain, dev
+#define COMPAT_ATTACH_ARGS struct iommu_domain *domain, struct device *dev
 
 #define compat_node_t unsigned int
 
