@@ -18,7 +18,8 @@ static const char * const link_reasons[WIRE_REASONS] = {
 	[WIRE_REASON_FENCED] = "fenced",
 	[WIRE_REASON_SAME_HOST] = "both sides have the same host UUID",
 	[WIRE_REASON_BAD_HELLO] = "malformed hello",
-	[WIRE_REASON_WINDOW] = "a memory window has no place, is too small, or can't lead where it has to",
+	[WIRE_REASON_WINDOW] =
+		"a memory window has no place, is too small, or can't lead where it has to",
 };
 
 const char *link_reason_text(enum wire_reason reason)
