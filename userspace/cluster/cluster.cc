@@ -419,6 +419,17 @@ Result<void> Cluster::kill(const std::string& host) {
   return {};
 }
 
+Result<std::string> Cluster::monitor(const std::string& host, std::string_view line) const {
+  const auto all = loaded(host);
+  if (!all) return std::unexpected(all.error());
+  const auto deadline = Deadline::in(10s);
+  auto qmp = Qmp::open(folder_, host, deadline);
+  if (!qmp) return std::unexpected(qmp.error());
+  const auto answer = qmp->call("human-monitor-command", deadline, {{"command-line", line}});
+  if (!answer) return std::unexpected(answer.error());
+  return answer->get<std::string>();
+}
+
 Result<void> Cluster::reset(const std::string& host, std::chrono::seconds patience) {
   const auto begin = Deadline::Clock::now();
   const auto all = loaded(host);
@@ -484,7 +495,10 @@ Result<json> Cluster::status() const {
     value["name"] = host.name;
     value["memory"] = host.memory;
     value["cpus"] = host.cpus;
-    value["iommu"] = host.iommu == topology::Iommu::intel ? "intel" : "none";
+    value["iommu"] = topology::word_of(host.iommu);
+    value["lazy"] = host.lazy;
+    value["remapping"] = host.iommu != topology::Iommu::none && host.remapping;
+    value["one_switch"] = host.one_switch;
     value["address"] = address_of(all->topology, host.name);
     value["devices"] = json::array();
     for (const Endpoint& endpoint : endpoints) {

@@ -61,6 +61,8 @@ class Cluster {
   Result<std::vector<std::string>> qemu_words(const std::string& host, const std::string& topology) const;
   /// The fabric's answer to one line.
   Result<nlohmann::json> fabric(std::string_view line) const;
+  /// What QEMU's monitor of the host says to a line, as a person would type it (HMP).
+  Result<std::string> monitor(const std::string& host, std::string_view line) const;
   /// What the plugin of the host's QEMU says to a line of tcg_count/plugin.cc: "mode" or "blocks".
   Result<nlohmann::json> instructions(const std::string& host, std::string_view line) const;
   /// The hosts whose QEMU runs.

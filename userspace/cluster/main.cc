@@ -2,6 +2,7 @@
 // smartio-cluster: what scripts/cluster runs. The command line, and what is printed; the work is in Cluster.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -185,6 +186,13 @@ int run_instructions(const Cluster& cluster, const std::string& host, const std:
   return 0;
 }
 
+int run_monitor(const Cluster& cluster, const std::string& host, std::span<const std::string> words) {
+  const auto answer = cluster.monitor(host, fmt::format("{}", fmt::join(words, " ")));
+  if (!answer) return report(std::unexpected(answer.error()));
+  fmt::print("{}", *answer);
+  return 0;
+}
+
 std::string mib(const nlohmann::json& value) {
   return value.is_number() ? fmt::format("{} MiB", value.get<std::uint64_t>() >> 20) : std::string("-");
 }
@@ -305,9 +313,11 @@ int run(int argc, char** argv) {
   instructions_command->add_option("--by", by, "vcpu; mode: user and kernel apart; block: by address of kernel code")
       ->check(CLI::IsMember({"vcpu", "mode", "block"}))
       ->capture_default_str();
+  auto* monitor_command =
+      app.add_subcommand("monitor", "say a line to QEMU's monitor of a host: monitor HOST -- WORDS...");
   app.add_subcommand("fabric", "say a line to the fabric's control socket: fabric help");
   for (auto* command : {exec_command, console_command, log_command, reset_command, kill_command, boot_command,
-                        wait_command, args_command}) {
+                        wait_command, args_command, monitor_command}) {
     command->add_option("HOST", host)->required();
   }
   for (auto* command : {up_command, reset_command, boot_command, wait_command}) {
@@ -349,6 +359,7 @@ int run(int argc, char** argv) {
   if (kill_command->parsed()) return report(cluster.kill(host));
   if (boot_command->parsed()) return report(cluster.boot(host, time));
   if (wait_command->parsed()) return report(cluster.wait(host, time));
+  if (monitor_command->parsed()) return run_monitor(cluster, host, theirs);
   if (instructions_command->parsed()) return run_instructions(cluster, host, by);
   if (log_command->parsed()) {
     const auto log = cluster.log(host);

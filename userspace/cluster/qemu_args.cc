@@ -47,9 +47,19 @@ std::string kernel_arguments(const topology::Topology& topology, const topology:
     hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", other.name, address_of(topology, other.name));
   }
   // An oops ends the host, and the console has all warnings: what a test judges of a host that is gone.
-  return fmt::format("{} oops=panic loglevel=5 intel_iommu={} guest.host={} guest.ip={}/24 guest.hosts={}",
-                     options.kernel_arguments, host.iommu == topology::Iommu::intel ? "on" : "off", host.name,
-                     address_of(topology, host.name), hosts);
+  std::string line = fmt::format("{} oops=panic loglevel=5 intel_iommu={} guest.host={} guest.ip={}/24 guest.hosts={}",
+                                 options.kernel_arguments, host.iommu == topology::Iommu::intel ? "on" : "off",
+                                 host.name, address_of(topology, host.name), hosts);
+  if (!host.remapping) line += " intremap=off";
+  if (host.lazy) line += " guest.iommu=lazy";
+  return line;
+}
+
+std::string iommu_device(const topology::Host& host) {
+  // Both tell QEMU of each new mapping, which vfio-user needs.
+  const std::string_view model =
+      host.iommu == topology::Iommu::amd ? "amd-iommu,dma-remap=on" : "intel-iommu,caching-mode=on";
+  return fmt::format("{},intremap={}", model, host.remapping ? "on" : "off");
 }
 
 /// A chardev that listens on a socket of the state folder.
@@ -178,16 +188,37 @@ std::map<std::string, unsigned, std::less<>> buses_of(const topology::Topology& 
   const bool switches = endpoints.size() > topology::kMostRootPorts;
   const auto found = std::ranges::find(topology.hosts, host, &topology::Host::name);
   const topology::NtbFamily family = found == topology.hosts.end() ? topology::NtbFamily::amd : found->family;
+  const bool one_switch = found != topology.hosts.end() && found->one_switch;
   unsigned next = 1;
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
     // The root port's bus has the upstream port, whose bus has the downstream ports.
-    if (switches ? i % topology::kMostRootPorts == 0 : has_switch(endpoints[i], family)) next += 2;
+    if (one_switch) {
+      if (i == 0) next += 4;  // two switches, one below the other
+    } else if (switches ? i % topology::kMostRootPorts == 0 : has_switch(endpoints[i], family)) {
+      next += 2;
+    }
     buses[endpoints[i].name] = next++;
   }
   for (const topology::Device& device : topology.devices) {
     if (device.host == host) buses[device.name] = next++;
   }
   return buses;
+}
+
+/// A switch behind a port without ACS: the kernel puts all below that port into one IOMMU group. Ports of one switch
+/// alone it takes for isolated from each other.
+void add_to_one_switch(Arguments& arguments, const std::vector<Endpoint>& endpoints) {
+  add_root_port(arguments, 0);
+  arguments.device("x3130-upstream,id=up0,bus=rp0");
+  arguments.device(fmt::format("xio3130-downstream,id=above,bus=up0,chassis={},slot=1", kFirstSwitchChassis));
+  arguments.device("x3130-upstream,id=up1,bus=above");
+  unsigned port = 0;
+  for (const Endpoint& endpoint : endpoints) {
+    arguments.device(fmt::format("xio3130-downstream,id=dn{0},bus=up1,addr={0:#x},chassis={1},slot={2}", port,
+                                 kFirstSwitchChassis + 1, port + 1));
+    add_endpoint(arguments, endpoint, fmt::format("dn{}", port));
+    ++port;
+  }
 }
 
 }  // namespace
@@ -226,7 +257,7 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
   arguments.add("-machine", "q35,memory-backend=memory", "-m", memory);
   arguments.add("-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory));
   // Before all other devices: those that come first are not behind it.
-  if (host.iommu == topology::Iommu::intel) arguments.device("intel-iommu,intremap=on,caching-mode=on");
+  if (host.iommu != topology::Iommu::none) arguments.device(iommu_device(host));
 
   arguments.add("-kernel", installation.kernel().string(), "-initrd", options.initrd);
   arguments.add("-append", kernel_arguments(topology, host, options));
@@ -254,7 +285,9 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
 
   if (options.with_fabric) {
     const std::vector<Endpoint> endpoints = endpoints_of(topology, host.name);
-    if (endpoints.size() <= topology::kMostRootPorts) {
+    if (host.one_switch) {
+      add_to_one_switch(arguments, endpoints);
+    } else if (endpoints.size() <= topology::kMostRootPorts) {
       add_to_root_ports(arguments, endpoints, host.family);
     } else {
       add_to_switches(arguments, endpoints);

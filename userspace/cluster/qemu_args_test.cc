@@ -94,7 +94,7 @@ TEST(QemuArguments, OfTheBorrowerOfAPair) {
   EXPECT_THAT(
       values(words, "-device"),
       ElementsAre(
-          "intel-iommu,intremap=on,caching-mode=on", kDisk,
+          "intel-iommu,caching-mode=on,intremap=on", kDisk,
           "virtio-net-pci,bus=pcie.0,addr=0x3,netdev=lan,mac=52:54:00:77:00:02,romfile=", kSerial, kAgent, kData,
           "pcie-root-port,id=rp0,bus=pcie.0,addr=0x8,chassis=1,slot=1", "x3130-upstream,id=up0,bus=rp0",
           "xio3130-downstream,id=dn0,bus=up0,chassis=64,slot=1",
@@ -108,6 +108,31 @@ TEST(QemuArguments, IntelsNtbIsBehindARootPortOnBothSides) {
         << host;
 }
 
+TEST(QemuArguments, AnIommuAsTheTopologySaysIt) {
+  const auto host = [](std::string_view lines) {
+    return arguments(
+        topology::parse(fmt::format("[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\n{}", lines), "f").value(), 0);
+  };
+  const auto amd = host("iommu = \"amd\"\n");
+  EXPECT_EQ(values(amd, "-device").at(0), "amd-iommu,dma-remap=on,intremap=on");
+  EXPECT_THAT(values(amd, "-append").at(0), HasSubstr(" intel_iommu=off "));
+  EXPECT_THAT(values(amd, "-append").at(0), Not(HasSubstr("lazy")));
+  const auto lazy = host("iommu = \"intel\"\nlazy = true\nremapping = false\n");
+  EXPECT_EQ(values(lazy, "-device").at(0), "intel-iommu,caching-mode=on,intremap=off");
+  EXPECT_THAT(values(lazy, "-append").at(0), HasSubstr(" intremap=off guest.iommu=lazy"));
+}
+
+TEST(QemuArguments, OneSwitchHasAllEndpoints) {
+  const auto devices = values(arguments(ours("pair-switch"), 0), "-device");
+  EXPECT_THAT(std::span(devices).last(8),
+              ElementsAre("pcie-root-port,id=rp0,bus=pcie.0,addr=0x8,chassis=1,slot=1", "x3130-upstream,id=up0,bus=rp0",
+                          "xio3130-downstream,id=above,bus=up0,chassis=64,slot=1", "x3130-upstream,id=up1,bus=above",
+                          "xio3130-downstream,id=dn0,bus=up1,addr=0x0,chassis=65,slot=1",
+                          HasSubstr(R"("id":"ntb0","bus":"dn0")"),
+                          "xio3130-downstream,id=dn1,bus=up1,addr=0x1,chassis=65,slot=2",
+                          HasSubstr(R"("id":"drive0","bus":"dn1")")));
+}
+
 TEST(QemuArguments, EveryTopologyGivesEveryEndpointOnePlaceOfItsOwn) {
   for (const auto& entry : std::filesystem::directory_iterator(SMARTIO_TOPOLOGIES)) {
     if (entry.path().extension() != ".toml") continue;
@@ -115,6 +140,7 @@ TEST(QemuArguments, EveryTopologyGivesEveryEndpointOnePlaceOfItsOwn) {
     for (std::size_t i = 0; i < topology.hosts.size(); ++i) {
       const auto devices = values(arguments(topology, i), "-device");
       EXPECT_EQ(devices[0].starts_with("intel-iommu"), topology.hosts[i].iommu == topology::Iommu::intel);
+      EXPECT_EQ(devices[0].starts_with("amd-iommu"), topology.hosts[i].iommu == topology::Iommu::amd);
       for (const auto& endpoint : topology::endpoints(topology)) {
         const auto count = std::ranges::count_if(
             devices, [&](const std::string& device) { return device.contains('"' + endpoint.socket + '"'); });

@@ -25,6 +25,7 @@ constexpr std::uint64_t kTi = 1ULL << 40;
 constexpr std::size_t kLargestFile = kMi;
 constexpr std::size_t kMostHosts = 64;  // the hosts' LAN is a /24, and a cluster runs on one machine
 constexpr std::size_t kMostNamespaces = 64;
+constexpr Iommu kIommus[] = {Iommu::none, Iommu::intel, Iommu::amd};
 constexpr std::size_t kMostEndpoints = 128;  // 8 switches, and 145 of the 256 bus numbers
 
 /// What the families of NTBs differ in here.
@@ -114,11 +115,12 @@ class Reader {
     }
     host.cpus = static_cast<unsigned>(reader.number("cpus", host.cpus, {1, 64}));
     if (reader.has("iommu")) {
-      constexpr std::string_view kRightIommu = "iommu is \"none\" or \"intel\"";
+      constexpr std::string_view kRightIommu = R"(iommu is "none", "intel" or "amd")";
       const std::string iommu = reader.text("iommu", kRightIommu);
-      if (iommu == "intel") {
-        host.iommu = Iommu::intel;
-      } else if (iommu != "none") {
+      const auto known = std::ranges::find(kIommus, iommu, word_of);
+      if (known != std::end(kIommus)) {
+        host.iommu = *known;
+      } else {
         reader.complain("iommu", fmt::format("iommu = {:?} is not known", iommu), kRightIommu);
       }
     }
@@ -133,6 +135,13 @@ class Reader {
       }
     }
     reader.known("family");
+    host.lazy = reader.boolean("lazy", host.lazy);
+    host.remapping = reader.boolean("remapping", host.remapping);
+    host.one_switch = reader.boolean("one_switch", host.one_switch);
+    if (host.iommu == Iommu::none && (host.lazy || !host.remapping)) {
+      reader.complain(host.lazy ? "lazy" : "remapping", "the host has no IOMMU",
+                      "lazy and remapping say how its IOMMU works");
+    }
     const auto count = reader.number("count", 1, {1, kMostHosts});
     reader.finish();
     if (!reader.has("count")) {
@@ -410,10 +419,15 @@ class Reader {
                       fmt::format("at most {} NTBs and drives a host", kMostEndpoints));
     }
     const Host* host = find_host(name);
-    if (host == nullptr || host->iommu == Iommu::none || count <= kMostRootPorts) return;
+    if (host == nullptr || count <= kMostRootPorts) return;
+    if (host->one_switch) {
+      reader.complain(key, fmt::format("too many devices in host {:?}, which has one_switch", name),
+                      fmt::format("a switch has {} ports", kMostRootPorts));
+    }
+    if (host->iommu == Iommu::none) return;
     reader.complain(key, fmt::format("too many devices in host {:?}, which has an IOMMU", name),
-                    fmt::format("at most {} NTBs and drives there: more are behind switches, which put all their "
-                                "devices into one IOMMU group",
+                    fmt::format("at most {} NTBs and drives there: more are behind switches without ACS, "
+                                "between whose devices it sees no request",
                                 kMostRootPorts));
   }
 
@@ -444,6 +458,18 @@ class Reader {
 };
 
 }  // namespace
+
+std::string_view word_of(Iommu iommu) {
+  switch (iommu) {
+    case Iommu::intel:
+      return "intel";
+    case Iommu::amd:
+      return "amd";
+    case Iommu::none:
+      break;
+  }
+  return "none";
+}
 
 Result<Topology> parse(std::string_view text, std::string_view file) {
   if (text.size() > kLargestFile) {

@@ -11,7 +11,12 @@
 //   name = "lender"                     # required; names are lower-case letters, digits and '-', a letter first
 //   memory = "512M"                     # 64M to 1T in whole MiB; default 512M
 //   cpus = 1                            # 1 to 64, at least one for 6 NTBs, 4 of Intel's; default 1
-//   iommu = "none"                      # or "intel", with at most 16 NTBs and drives; default "none"
+//   iommu = "none"                      # or "intel", "amd", with at most 16 NTBs and drives; default "none"
+//   lazy = false                        # what the IOMMU no longer maps is out of reach 10 ms later, as on Debian's
+//                                       # machines by default; default at once
+//   remapping = true                    # the IOMMU remaps interrupts, too; default true
+//   one_switch = false                  # all NTBs and drives are behind one switch without ACS, and so in one IOMMU
+//                                       # group; at most 16; default: each behind a root port of its own
 //   family = "amd"                      # whose NTBs it has: or "intel-icx" (Ice Lake), "intel-spr" (Sapphire Rapids);
 //                                       # default "amd"
 //   count = 31                          # 1 to 64: hosts NAME1 to NAME31 instead of one NAME
@@ -67,7 +72,9 @@
 
 namespace smartio::topology {
 
-enum class Iommu : std::uint8_t { none, intel };
+enum class Iommu : std::uint8_t { none, intel, amd };
+/// As files and commands spell it.
+std::string_view word_of(Iommu iommu);
 
 /// Whose NTBs a host has.
 enum class NtbFamily : std::uint8_t { amd, intel_icx, intel_spr };
@@ -83,6 +90,9 @@ struct Host {
   unsigned cpus = 1;
   Iommu iommu = Iommu::none;
   NtbFamily family = NtbFamily::amd;
+  bool lazy = false;        ///< what was unmapped is out of reach later
+  bool remapping = true;    ///< of interrupts, by the IOMMU
+  bool one_switch = false;  ///< all endpoints are behind one switch without ACS
 };
 
 /// One NTB connection between two hosts. A [[cable]] with count = 2 ("dual adapters") makes two of them.

@@ -80,6 +80,9 @@ name = "a"
 memory = "1G"
 cpus = 3
 iommu = "intel"
+lazy = true
+remapping = false
+one_switch = true
 [[host]]
 name = "b-2"
 memory = 134217728
@@ -110,6 +113,12 @@ size = 8192
   EXPECT_EQ(t->hosts[0].memory, 1ULL << 30);
   EXPECT_EQ(t->hosts[0].cpus, 3U);
   EXPECT_EQ(t->hosts[0].iommu, Iommu::intel);
+  EXPECT_TRUE(t->hosts[0].lazy);
+  EXPECT_FALSE(t->hosts[0].remapping);
+  EXPECT_TRUE(t->hosts[0].one_switch);
+  EXPECT_FALSE(t->hosts[1].lazy);
+  EXPECT_TRUE(t->hosts[1].remapping);
+  EXPECT_FALSE(t->hosts[1].one_switch);
   EXPECT_EQ(t->hosts[1].memory, 128ULL << 20);
   EXPECT_EQ(t->hosts[1].iommu, Iommu::none);
   ASSERT_EQ(t->links.size(), 2U);
@@ -228,13 +237,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"CpusZero", host("name = \"a\"\ncpus = 0"), 5, "0 is not possible", "1 to 64"},
         Refusal{"CpusText", host("name = \"a\"\ncpus = \"2\""), 5, "\"2\" is not possible", "1 to 64"},
         Refusal{"CpusNegative", host("name = \"a\"\ncpus = -2"), 5, "-2 is not possible", "1 to 64"},
-        Refusal{"IommuUnknown", host("name = \"a\"\niommu = \"amd\""), 5, "\"amd\" is not known", "\"intel\""},
+        Refusal{"IommuUnknown", host("name = \"a\"\niommu = \"arm\""), 5, "\"arm\" is not known", "\"amd\""},
+        Refusal{"LazyWithoutIommu", host("name = \"a\"\nlazy = true"), 5, "no IOMMU", "how its IOMMU works"},
+        Refusal{"NoRemappingWithoutIommu", host("name = \"a\"\nremapping = false"), 5, "no IOMMU", "how its IOMMU"},
         Refusal{"IommuBool", host("name = \"a\"\niommu = true"), 5, "true is not a string", "\"intel\""},
         Refusal{"FamilyUnknown", host("name = \"a\"\nfamily = \"intel\""), 5, "\"intel\" is not known",
                 "\"intel-spr\""},
         Refusal{"FamilyNumber", host("name = \"a\"\nfamily = 4"), 5, "4 is not a string", "\"intel-icx\""},
         Refusal{"HostKey", host("name = \"a\"\nram = \"1G\""), 5, "unknown key \"ram\"",
-                "cpus, family, iommu, memory, name"},
+                "cpus, family, iommu, lazy, memory, name"},
         Refusal{"CableWithoutBetween", with("[[cable]]\ncount = 1\n"), 7, "between is missing", "lender"},
         Refusal{"BetweenText", with("[[cable]]\nbetween = \"ab\"\n"), 8, "not an array", "two different"},
         Refusal{"BetweenOne", with("[[cable]]\nbetween = [\"a\"]\n"), 8, "two different", "primary side first"},
