@@ -183,7 +183,8 @@ static bool link_refuses(struct ntb_link *link,
 	}
 	if ((link->refusal == WIRE_REASON_SAME_HOST ||
 	     link->refusal == WIRE_REASON_BAD_HELLO ||
-	     link->refusal == WIRE_REASON_WINDOW) &&
+	     link->refusal == WIRE_REASON_WINDOW ||
+	     link->refusal == WIRE_REASON_GROUP) &&
 	    ktime_ms_delta(ktime_get(), link->refused_at) < LINK_REFUSE_MS)
 		return true;
 	link->refusal = WIRE_REASON_NONE;
@@ -224,6 +225,7 @@ static void link_up(struct ntb_link *link, const struct wire_hello *hello)
 		return;		/* the next step tries again */
 	if (ret) {
 		link_refuse(link, ret == -EACCES ? WIRE_REASON_FENCED :
+			    ret == -EOPNOTSUPP ? WIRE_REASON_GROUP :
 			    WIRE_REASON_BAD_HELLO);
 		return;
 	}

@@ -5,6 +5,7 @@
  *   export.c   the registry of exports
  *   region.c   what a session holds: memory, parts of BARs, vectors
  *   session.c  sessions of borrowers
+ *   group.c    devices and links in one IOMMU group
  *   lend.c     devices are lent and taken back
  *
  * How a session reaches its borrower is in struct session_ops: directly
@@ -39,6 +40,7 @@ struct session;
  * @ops: its functions
  * @context: for them
  * @owner: their module
+ * @shares_group: allowed to be in one IOMMU group with a link
  * @lock: protects all below, and the state of each of its sessions
  * @sessions: those that are not over
  * @suspended: no new ones for now
@@ -58,6 +60,7 @@ struct smartio_export {
 	const struct smartio_lender_ops *ops;
 	void *context;
 	struct module *owner;
+	bool shares_group;
 	struct mutex lock;	/* the sessions and all below */
 	struct list_head sessions;
 	bool suspended;
@@ -309,6 +312,17 @@ int session_irq_move(struct session *session, u64 from_addr, u32 from_data,
 void session_bars_free(struct session *session);
 void session_resources_free(struct session *session);
 
+/* ---- group.c ---- */
+
+struct smartio_link;
+
+bool group_allowance_take(struct pci_dev *pdev);
+int group_allow(const char *name, size_t size);
+ssize_t group_allowed_show(char *buf);
+void group_exit(void);
+int group_check(struct smartio_export *export);
+int group_admits(struct smartio_link *link);
+
 /* ---- lend.c ---- */
 
 /**
@@ -330,7 +344,8 @@ struct export_listener {
 };
 
 void export_listener_add(struct export_listener *listener);
-int lend_init(const struct attribute_group **groups);
+int lend_init(const struct attribute_group **class_groups,
+	      const struct attribute_group **groups);
 void lend_exit(void);
 
 #endif /* _SMARTIO_EXPORT_H */

@@ -69,7 +69,8 @@ static void export_withdraw(struct smartio_export *export)
  * @ops may be called before this returns.
  *
  * Context: process, may sleep.
- * Return: the lent device, or an ERR_PTR.
+ * Return: the lent device, or an ERR_PTR; -EOPNOTSUPP: it is in one IOMMU group
+ * with a link.
  */
 struct smartio_export *smartio_lend(struct pci_dev *pdev, const char *service,
 				    const struct smartio_lender_ops *ops,
@@ -102,8 +103,12 @@ struct smartio_export *smartio_lend(struct pci_dev *pdev, const char *service,
 	export->owner = owner;
 	export->first_vector = first_vector;
 	export->vectors = vectors;
+	export->shares_group = group_allowance_take(pdev);
 
 	export_add(export);
+	ret = group_check(export);
+	if (ret)
+		goto remove;
 	ret = export_show(export);
 	if (ret)
 		goto remove;
@@ -276,10 +281,12 @@ static struct notifier_block export_fence_notifier = {
 };
 
 /* Devices may be lent. */
-int __init lend_init(const struct attribute_group **groups)
+int __init lend_init(const struct attribute_group **class_groups,
+		     const struct attribute_group **groups)
 {
 	int ret;
 
+	export_class.class_groups = class_groups;
 	export_class.dev_groups = groups;
 	ret = class_register(&export_class);
 	if (ret)
@@ -297,4 +304,5 @@ void lend_exit(void)
 	fence_notifier_remove(&export_fence_notifier);
 	sessions_exit();
 	class_unregister(&export_class);
+	group_exit();
 }

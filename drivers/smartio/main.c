@@ -5,7 +5,7 @@
  *
  *   links.c                          links that transports registered
  *   hosts.c fence.c                  membership
- *   export.c region.c session.c lend.c  provider: what this host lends
+ *   export.c region.c session.c group.c lend.c  provider: what this host lends
  *   path.c                           consumer: what it may use
  *   local.c remote_path.c remote_session.c  join consumers and providers
  *   sysfs.c                          shows all of it
@@ -28,6 +28,9 @@ static int client_admit(struct smartio_link *link,
 {
 	int ret = remote_paths_host(link, &peer->uuid);
 
+	if (ret)
+		return ret;
+	ret = group_admits(link);
 	if (ret)
 		return ret;
 	if (smartio_host_fenced(&peer->uuid))
@@ -76,7 +79,7 @@ static int __init smartio_init(void)
 	ret = smartio_bus_init(smartio_path_groups);
 	if (ret)
 		goto exit_hosts;
-	ret = lend_init(smartio_export_groups);
+	ret = lend_init(smartio_export_class_groups, smartio_export_groups);
 	if (ret)
 		goto exit_bus;
 	local_init();

@@ -208,6 +208,33 @@ static struct attribute *smartio_path_attrs[] = {
 
 SMARTIO_GROUPS(smartio_path);
 
+/* ---- /sys/class/smartio_export ---- */
+
+static ssize_t shared_group_show(const struct class *class,
+				 const struct class_attribute *attr, char *buf)
+{
+	return group_allowed_show(buf);
+}
+
+static ssize_t shared_group_store(const struct class *class,
+				  const struct class_attribute *attr,
+				  const char *buf, size_t count)
+{
+	int ret = group_allow(buf, count);
+
+	return ret ? ret : count;
+}
+
+static struct class_attribute class_attr_shared_group =
+	__ATTR(shared_group, 0600, shared_group_show, shared_group_store);
+
+static struct attribute *smartio_export_class_attrs[] = {
+	&class_attr_shared_group.attr,
+	NULL,
+};
+
+SMARTIO_GROUPS(smartio_export_class);
+
 /* ---- /sys/class/smartio_export/PCI ---- */
 
 static ssize_t export_service_show(struct device *dev,

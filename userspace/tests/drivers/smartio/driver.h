@@ -9,6 +9,7 @@
 #define private private_member
 #define export export_member
 extern "C" {
+#include <linux/iommu.h>
 #include <linux/irq.h>
 #include <linux/module.h>
 #include <linux/msi.h>

@@ -7,12 +7,14 @@
 #include <linux/types.h>
 
 struct attribute_group;
+struct iommu_group;
 struct module;
 
 struct device {
   char name[64];
   int* siblings;
   int mappings;
+  struct iommu_group* iommu_group;
 };
 struct device_driver {
   const char* name;
@@ -20,6 +22,7 @@ struct device_driver {
 };
 
 static inline const char* dev_name(const struct device* dev) { return dev->name; }
+#define dev_err_ratelimited(dev, format, ...) pr_info("%s: " format, dev_name(dev), ##__VA_ARGS__)
 
 struct device* shim_device_create(int* siblings, const char* format, ...);
 void device_unregister(struct device* dev);

@@ -35,3 +35,4 @@ static inline int pci_irq_vector(const struct pci_dev* pdev, unsigned int vector
 #define pci_bus_address(pdev, bar) ((pdev)->bars[bar].start)
 #define pci_info(pdev, format, ...) pr_info("%s: " format, pci_name(pdev), ##__VA_ARGS__)
 #define pci_warn pci_info
+#define pci_err pci_info

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lent devices and links in one IOMMU group. A group has one domain: a peer's
+ * CPUs reach through the link's window whatever is mapped for the device, the
+ * queues and data of all its borrowers. So neither a device is lent nor a link
+ * joins where that is so, unless the administrator allowed it for that device.
+ */
+#include <linux/iommu.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "export.h"
+#include "links.h"
+
+/* Devices allowed and not yet lent. */
+#define GROUP_ALLOWED_MAX	64
+
+/**
+ * struct group_allowance - a device that may be lent once
+ * @entry: in group_allowances
+ * @name: its PCI address
+ */
+struct group_allowance {
+	struct list_head entry;
+	char name[32];
+};
+
+static LIST_HEAD(group_allowances);
+static DEFINE_MUTEX(group_lock);	/* the allowances */
+
+/* Takes a device's allowance, if there is one. */
+bool group_allowance_take(struct pci_dev *pdev)
+{
+	struct group_allowance *allowance, *next;
+	bool found = false;
+
+	mutex_lock(&group_lock);
+	list_for_each_entry_safe(allowance, next, &group_allowances, entry) {
+		if (strcmp(allowance->name, pci_name(pdev)))
+			continue;
+		list_del(&allowance->entry);
+		kfree(allowance);
+		found = true;
+	}
+	mutex_unlock(&group_lock);
+	return found;
+}
+
+/* The next lend of the device with this PCI address may share a group. */
+int group_allow(const char *name, size_t size)
+{
+	struct group_allowance *allowance, *other;
+	unsigned int count = 0;
+
+	while (size && name[size - 1] == '\n')
+		size--;
+	if (!size || size >= sizeof(allowance->name))
+		return -EINVAL;
+	allowance = kzalloc(sizeof(*allowance), GFP_KERNEL);
+	if (!allowance)
+		return -ENOMEM;
+	memcpy(allowance->name, name, size);
+	mutex_lock(&group_lock);
+	list_for_each_entry(other, &group_allowances, entry)
+		count++;
+	if (count < GROUP_ALLOWED_MAX)
+		list_add_tail(&allowance->entry, &group_allowances);
+	mutex_unlock(&group_lock);
+	if (count < GROUP_ALLOWED_MAX)
+		return 0;
+	kfree(allowance);
+	return -ENOSPC;
+}
+
+/* The devices that may, a line each. */
+ssize_t group_allowed_show(char *buf)
+{
+	struct group_allowance *allowance;
+	ssize_t len = 0;
+
+	mutex_lock(&group_lock);
+	list_for_each_entry(allowance, &group_allowances, entry)
+		len += sysfs_emit_at(buf, len, "%s\n", allowance->name);
+	mutex_unlock(&group_lock);
+	return len;
+}
+
+void group_exit(void)
+{
+	struct group_allowance *allowance, *next;
+
+	list_for_each_entry_safe(allowance, next, &group_allowances, entry)
+		kfree(allowance);
+	INIT_LIST_HEAD(&group_allowances);
+}
+
+/* Whether one domain translates for both: its group's number, or -1. */
+static int group_of_both(struct device *dev, struct device *other)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+	struct iommu_group *group, *others;
+	int id = -1;
+
+	if (!domain || !(domain->type & __IOMMU_DOMAIN_PAGING))
+		return -1;
+	group = iommu_group_get(dev);
+	others = iommu_group_get(other);
+	if (group && group == others)
+		id = iommu_group_id(group);
+	if (others)
+		iommu_group_put(others);
+	if (group)
+		iommu_group_put(group);
+	return id;
+}
+
+/**
+ * struct group_query - which link shares a group with a device
+ * @export: the device
+ * @id: the group's number, or -1
+ * @name: of the link's function
+ */
+struct group_query {
+	struct smartio_export *export;
+	int id;
+	char name[32];
+};
+
+static void group_query_one(struct smartio_link *link, void *arg)
+{
+	struct group_query *query = arg;
+	int id = group_of_both(&query->export->pdev->dev, link->dma);
+
+	if (id < 0)
+		return;
+	query->id = id;
+	strscpy(query->name, dev_name(link->dma));
+}
+
+/*
+ * Whether a device may be lent beside the links that there are. It is in the
+ * list of exports, so that group_admits() sees it for a link that comes now.
+ */
+int group_check(struct smartio_export *export)
+{
+	struct group_query query = { .export = export, .id = -1 };
+
+	links_for_each(group_query_one, &query);
+	if (query.id < 0)
+		return 0;
+	if (export->shares_group) {
+		pci_warn(export->pdev,
+			 "in one IOMMU group (%d) with the NTB %s: borrowers' CPUs reach all that is mapped for it\n",
+			 query.id, query.name);
+		return 0;
+	}
+	pci_err(export->pdev,
+		"in one IOMMU group (%d) with the NTB %s: borrowers' CPUs would reach all that is mapped for it, so it is not lent (lend --shared-group allows that)\n",
+		query.id, query.name);
+	return -EOPNOTSUPP;
+}
+
+/* Whether a link may join beside the devices that are lent. */
+int group_admits(struct smartio_link *link)
+{
+	struct smartio_export *export;
+	int ret = 0;
+	u32 id = 0;
+
+	while (!ret && (export = export_after(id))) {
+		id = export->id;
+		if (!export->shares_group &&
+		    group_of_both(&export->pdev->dev, link->dma) >= 0) {
+			dev_err_ratelimited(link->dma,
+					    "%s: in one IOMMU group with %s, which is lent: the peer is refused\n",
+					    link->name, pci_name(export->pdev));
+			ret = -EOPNOTSUPP;
+		}
+		export_put(export);
+	}
+	return ret;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <string_view>
+
+#include "tests/drivers/smartio/core.h"
+
+namespace {
+
+class Group : public Core {
+ protected:
+  Group() { lender.pdev.dev.iommu_group = &group; }
+  ~Group() override { EXPECT_EQ(group.users, 0); }
+  static int allow(std::string_view name) { return group_allow(name.data(), name.size()); }
+
+  iommu_group group{.id = 7, .users = 0, .domain = {__IOMMU_DOMAIN_PAGING}};
+  device ntb{};
+};
+
+TEST_F(Group, ADeviceInALinksGroupIsNotLent) {
+  FakeLink a{"ntb0"};
+  ntb.iommu_group = &group;
+  a.dma = &ntb;
+  ASSERT_EQ(a.join(host('a')), 0);
+  EXPECT_EQ(PTR_ERR(lender.lend()), -EOPNOTSUPP);
+  lender.device = nullptr;
+  EXPECT_EQ(export_after(0), nullptr);
+  EXPECT_TRUE(a.sent_of(WIRE_DEVICE).empty());
+}
+
+TEST_F(Group, UnlessItIsAllowedForOnce) {
+  FakeLink a{"ntb0"};
+  ntb.iommu_group = &group;
+  a.dma = &ntb;
+  EXPECT_EQ(allow("0000:01:00.1\n"), 0);
+  EXPECT_EQ(PTR_ERR(lender.lend()), -EOPNOTSUPP);
+  EXPECT_EQ(allow("0000:01:00.0\n"), 0);
+  EXPECT_FALSE(IS_ERR(lender.lend()));
+  EXPECT_EQ(a.join(host('a')), 0);
+  lender.take_back();
+  EXPECT_EQ(PTR_ERR(lender.lend()), -EOPNOTSUPP);
+  lender.device = nullptr;
+}
+
+TEST_F(Group, ALinkThatComesLaterDoesNotJoin) {
+  ASSERT_FALSE(IS_ERR(lender.lend()));
+  FakeLink a{"ntb0"};
+  ntb.iommu_group = &group;
+  a.dma = &ntb;
+  EXPECT_EQ(a.join(host('a')), -EOPNOTSUPP);
+  lender.take_back();
+  EXPECT_EQ(a.join(host('a')), 0);
+}
+
+TEST_F(Group, OtherGroupsAndUntranslatedOnesAreFine) {
+  iommu_group other{.id = 8, .users = 0, .domain = {__IOMMU_DOMAIN_PAGING}};
+  FakeLink a{"ntb0"};
+  ntb.iommu_group = &other;
+  a.dma = &ntb;
+  ASSERT_EQ(a.join(host('a')), 0);
+  EXPECT_FALSE(IS_ERR(lender.lend()));
+  lender.take_back();
+  ntb.iommu_group = nullptr;
+  EXPECT_FALSE(IS_ERR(lender.lend()));
+  lender.take_back();
+  group.domain.type = 0;
+  ntb.iommu_group = &group;
+  EXPECT_FALSE(IS_ERR(lender.lend()));
+}
+
+TEST_F(Group, NoNameIsTakenForAnother) {
+  EXPECT_EQ(allow(""), -EINVAL);
+  EXPECT_EQ(allow("\n"), -EINVAL);
+  EXPECT_EQ(allow(std::string(32, '0')), -EINVAL);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(allow("0000:01:00.0"), 0);
+  EXPECT_EQ(allow("0000:01:00.0"), -ENOSPC);
+  EXPECT_TRUE(group_allowance_take(&lender.pdev));
+  EXPECT_FALSE(group_allowance_take(&lender.pdev));
+  EXPECT_EQ(allow("0000:01:00.0"), 0);
+}
+
+}  // namespace
