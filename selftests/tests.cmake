@@ -18,7 +18,7 @@ string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
   smartio_nvme/client-timeouts smartio_nvme/client-early)
 set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/flaps failover/events)
-set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
+set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch smartioctl/doctor)
 
 # Of the harness itself, without any host: they run each time, and first.
 file(GLOB HARNESS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/harness/*)
@@ -92,6 +92,11 @@ if(SMARTIO_LONG)
   on_cluster(share-intel-icx star-intel-icx ${SHARE})
   on_cluster(dual-intel-spr pair-dual-intel-spr ${FAILOVER})
   on_cluster(dual-intel-icx pair-dual-intel-icx ${FAILOVER})
+  # IOMMUs that are set up otherwise, or are AMD's.
+  foreach(iommu lazy amd no-remapping)
+    on_cluster(${iommu} pair-${iommu} smartioctl/doctor share/attach share/interrupts share/pulled-cable)
+    on_cluster(${iommu}-dual pair-${iommu}-dual failover/flaps)
+  endforeach()
 endif()
 on_cluster(p2p star-p2p ${P2P} ${P2P_LONG})
 # side-by-side brings a pair up besides, the others one of their own.
@@ -101,6 +106,7 @@ on_cluster(lending-drive pair ${LENDING})
 on_cluster(cpus pair-cpus share/cpus)
 on_cluster(lending pair-lending lending/devices lending/e1000e)
 on_cluster(few star-few share/quota share/timer)
+on_cluster(switch pair-switch share/shared-group smartioctl/doctor)
 on_cluster(gfs2 star ${GFS2})
 on_cluster(ocfs2 star ${OCFS2})
 

@@ -37,7 +37,7 @@ inline void put_lender(const Scratch& root) {
   root.put("bus/pci/devices/0000:01:00.0/incarnation", "1\n");
   root.put("bus/pci/devices/0000:01:00.0/nvme/nvme0/serial", "S1\n");
   root.put("bus/pci/devices/0000:01:00.0/nvme/nvme0/model", "Emulated drive\n");
-  const std::string path = "bus/smartio/devices/aaaa-0000:01:00.0-local";
+  const std::string path = "bus/smartio/devices/aaaa-0000.01.00.0-local";
   root.put(path + "/service", "nvme\n");
   root.put(path + "/host", "aaaa\n");
   root.put(path + "/host_name", "lender\n");

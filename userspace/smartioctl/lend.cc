@@ -165,7 +165,9 @@ void Lender::give_back(const std::string& pci, const Service& service, const std
   if (this->driver(pci).empty()) static_cast<void>(sysfs_.write("bus/pci/drivers_probe", pci));
 }
 
-void Lender::permit(const Service& service, const Permissions& permissions) {
+void Lender::permit(const std::string& pci, const Service& service, const Permissions& permissions) {
+  // The core asks for an NTB in the group of whatever is lent, once.
+  if (permissions.shared_group) static_cast<void>(sysfs_.write("class/smartio_export/shared_group", pci));
   if (&service != &kPci) return;
   const std::string folder = fmt::format("module/{}/parameters/", service.driver);
   for (const auto& [name, value] : {std::pair{"trust_borrowers", permissions.trust_borrowers},
@@ -179,6 +181,10 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
   const std::string folder = fmt::format("bus/pci/drivers/{}", service.driver);
   if (before != service.driver) {
     if (auto done = write(pci, at(pci) + "/driver_override", service.driver, "choose its driver"); !done) return done;
+    // The manager takes the quirks of models from its table.
+    if (&service == &kNvme && !sysfs_.exists(fmt::format("bus/pci/drivers/{}", kStock))) {
+      static_cast<void>(kernel_.load_module(std::string(kStock)));
+    }
     if (!before.empty()) {
       if (auto done = write(pci, fmt::format("bus/pci/drivers/{}/unbind", before), pci, "take it from its driver");
           !done) {
@@ -188,9 +194,9 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
     }
     if (driver(pci).empty()) {
       // Unlike drivers_probe this answers with what the driver's probe returned. Somebody else may have been faster.
-      permit(service, options.permissions);
+      permit(pci, service, options.permissions);
       const std::error_code error = sysfs_.write(folder + "/bind", pci);
-      permit(service, {});
+      permit(pci, service, {});
       if (error && driver(pci) != service.driver) {
         const std::string log = log_of(pci);
         give_back(pci, service, before);

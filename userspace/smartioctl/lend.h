@@ -65,7 +65,7 @@ class Lender {
   [[nodiscard]] Outcome<void> check(const std::string& pci, const Service& service, const Options& options) const;
   Outcome<void> load_modules(const Service& service);
   /// Tells the driver that lends whole functions what it may do until it is told otherwise.
-  void permit(const Service& service, const Permissions& permissions);
+  void permit(const std::string& pci, const Service& service, const Permissions& permissions);
   Outcome<void> take(const std::string& pci, const Service& service, const Options& options);
   Outcome<void> write(const std::string& pci, const std::string& file, std::string_view value, std::string_view what);
   /// To the stock driver, or without one to none.

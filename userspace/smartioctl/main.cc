@@ -14,6 +14,7 @@
 #include <string>
 
 #include "smartioctl/borrow.h"
+#include "smartioctl/doctor.h"
 #include "smartioctl/fence.h"
 #include "smartioctl/lend.h"
 #include "smartioctl/report.h"
@@ -25,6 +26,7 @@ using namespace smartio::ctl;
 
 struct Arguments {
   std::string sysfs = "/sys";
+  std::string root = "/";
   std::string choices = "/etc/smartio/lend.d";
   std::string device;
   std::string host;
@@ -137,6 +139,18 @@ int fence_or_unfence(const Arguments& arguments, bool fencing) {
   return 0;
 }
 
+int doctor(const Arguments& arguments) {
+  const Sysfs sysfs(arguments.sysfs);
+  const Machine machine = read_machine(sysfs, arguments.root, DriveQuery());
+  const Diagnosis diagnosis = diagnose(machine);
+  const std::string out =
+      arguments.format == "json"
+          ? doctor_json(machine, diagnosis).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+          : doctor_text(machine, diagnosis);
+  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) return 1;
+  return diagnosis.fails() ? static_cast<int>(Exit::kProblems) : 0;
+}
+
 int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Lends PCIe devices of this host to other hosts of its cluster, and shows what is lent and borrowed.",
@@ -145,7 +159,7 @@ int run(int argc, char** argv) {
   app.fallthrough();
   app.set_version_flag("--version", SMARTIO_VERSION);
   app.footer(
-      "Exit status: 0 done, 1 failed, 2 wrong use, 3 problems found (status --check), 4 refused: in use.\n"
+      "Exit status: 0 done, 1 failed, 2 wrong use, 3 problems found (status --check, doctor), 4 refused: in use.\n"
       "smartioctl(8) tells more.");
   app.add_option("--sysfs", arguments.sysfs, "another root of sysfs")->envname("SMARTIO_SYSFS")->capture_default_str();
   app.add_option("--choices", arguments.choices, "folder of the devices to be lent at boot")
@@ -164,7 +178,7 @@ int run(int argc, char** argv) {
   lend->add_flag("--trust-borrowers", arguments.lending.permissions.trust_borrowers,
                  "although this host's IOMMU is off: a borrower then reaches all of this host's memory");
   lend->add_flag("--shared-group", arguments.lending.permissions.shared_group,
-                 "although other devices are in its IOMMU group");
+                 "although an NTB, or of a whole function any other device, is in its IOMMU group");
   auto* unlend = app.add_subcommand("unlend", "take a device back, for the stock driver");
   unlend->alias("take-back");
   unlend->add_option("BDF", arguments.device, "its PCI address")->required();
@@ -200,7 +214,11 @@ int run(int argc, char** argv) {
   watch_command->add_option("-n,--interval", arguments.interval, "seconds between looks")
       ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();
-  for (auto* command : {list, status, topology, watch_command}) {
+  auto* doctor_command =
+      app.add_subcommand("doctor", "whether this machine's hardware and settings are fit for all that");
+  doctor_command->add_option("--root", arguments.root, "another folder with proc, lib and boot in it")
+      ->capture_default_str();
+  for (auto* command : {list, status, topology, watch_command, doctor_command}) {
     command->add_option("-o,--output", arguments.format, "text or json")->check(CLI::IsMember({"text", "json"}));
   }
 
@@ -215,6 +233,7 @@ int run(int argc, char** argv) {
   if (list->parsed()) return show(arguments, list_text);
   if (status->parsed()) return show(arguments, status_text);
   if (topology->parsed()) return show(arguments, topology_text);
+  if (doctor_command->parsed()) return doctor(arguments);
   if (watch_command->parsed()) return watch(arguments);
   return fence_or_unfence(arguments, fence_command->parsed());
 }

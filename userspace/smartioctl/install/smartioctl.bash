@@ -55,7 +55,7 @@ _smartioctl() {
 	if declare -F _get_comp_words_by_ref >/dev/null; then _get_comp_words_by_ref -n : -c current -p before; fi
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		case $word in
-		lend | unlend | take-back | borrow | return | list | status | topology | fence | unfence | watch)
+		lend | unlend | take-back | borrow | return | list | status | topology | doctor | fence | unfence | watch)
 			command=$word
 			break
 			;;
@@ -72,7 +72,7 @@ _smartioctl() {
 		;;
 	*)
 		case $command in
-		'') words='lend unlend borrow return list status topology fence unfence watch --help --version --sysfs --choices' ;;
+		'') words='lend unlend borrow return list status topology doctor fence unfence watch --help --version --sysfs --choices' ;;
 		lend)
 			words="--all --persist --as --trust-borrowers --shared-group --force --timeout --help"
 			if [[ " ${COMP_WORDS[*]} " = *' --as nvme '* ]]; then
@@ -85,7 +85,7 @@ _smartioctl() {
 		return) words="--force --help $(_smartioctl_offered 1)" ;;
 		unlend | take-back) words="--persist --force --timeout --help $(_smartioctl_exports)" ;;
 		status) words='--check --output --help' ;;
-		list | topology) words='--output --help' ;;
+		list | topology | doctor) words='--output --help' ;;
 		watch) words='--interval --output --help' ;;
 		fence) words="--at --help $(_smartioctl_hosts '[la]*')" ;;
 		unfence) words="--at --help $(_smartioctl_hosts fenced)" ;;

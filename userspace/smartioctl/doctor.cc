@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/doctor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <string_view>
+
+#include "smartioctl/report.h"
+
+namespace smartio::ctl {
+
+namespace {
+
+using nlohmann::json;
+
+/// Where x86 takes interrupt messages (drivers/ntb_smartio/link.h): the first window covers it, or another one is set
+/// to it.
+constexpr std::uint64_t kInterruptsEnd = 0xfef00000;
+constexpr std::uint64_t kInterruptsSize = 0x100000;
+
+constexpr std::array<std::string_view, 5> kLevels = {"works", "unknown", "slow", "risk", "fails"};
+constexpr std::array<std::string_view, 3> kRoles = {"lend", "borrow", "both"};
+
+std::string_view word(Level level) { return kLevels.at(static_cast<std::size_t>(level)); }
+std::string_view word(Role role) { return kRoles.at(static_cast<std::size_t>(role)); }
+
+std::string_view word(Translation translation) {
+  switch (translation) {
+    case Translation::strict:
+      return "strict";
+    case Translation::lazy:
+      return "lazy";
+    case Translation::off:
+      break;
+  }
+  return "off";
+}
+
+std::string_view word(Route::Via via) {
+  switch (via) {
+    case Route::Via::one_switch:
+      return "switch";
+    case Route::Via::root_complex:
+      return "root-complex";
+    case Route::Via::other_root:
+      break;
+  }
+  return "other-root";
+}
+
+std::string_view word(ModuleState state) {
+  switch (state) {
+    case ModuleState::loaded:
+      return "loaded";
+    case ModuleState::installed:
+      return "installed";
+    case ModuleState::missing:
+      break;
+  }
+  return "missing";
+}
+
+class Findings {
+ public:
+  explicit Findings(std::vector<Finding>& to) : to_(to) {}
+  /// What follows is about this function, and counts for this role.
+  void about(std::string subject, Role role) {
+    subject_ = std::move(subject);
+    role_ = role;
+  }
+  void add(Level level, std::string id, std::string text, std::string advice = {}) {
+    to_.push_back({level, role_, std::move(id), subject_, std::move(text), std::move(advice)});
+  }
+
+ private:
+  std::vector<Finding>& to_;
+  std::string subject_;
+  Role role_ = Role::both;
+};
+
+void judge_modules(const Machine& machine, Findings& findings) {
+  const auto judge = [&](Role role, std::string_view name, std::string_view how) {
+    const auto found = machine.modules.find(std::string(name));
+    if (found == machine.modules.end() || found->second != ModuleState::missing) return;
+    findings.about("", role);
+    findings.add(Level::fails, "module", fmt::format("The module {} is not installed for this kernel.", name),
+                 std::string(how));
+  };
+  constexpr std::string_view kOurs = "Install the modules of smartio for this kernel (make modules modules_install).";
+  judge(Role::both, "ntb", "Build drivers/ntb of the kernel's source as external modules: Debian's kernel has none.");
+  for (const auto& [name, state] : machine.modules) {
+    if (name.starts_with("ntb_hw_"))
+      judge(Role::both, name, "Build drivers/ntb of the kernel's source as external modules.");
+  }
+  judge(Role::both, "smartio", kOurs);
+  judge(Role::both, "ntb_smartio", kOurs);
+  judge(Role::both, "smartio_nvme", kOurs);
+  if (!machine.drives.empty()) judge(Role::lend, "smartio_nvme_mgr", kOurs);
+  findings.about("", Role::both);
+  if (!machine.multipath) {
+    findings.add(Level::unknown, "multipath",
+                 "Whether the kernel's NVMe multipath is on is not known: nvme_core is not loaded.");
+  } else if (*machine.multipath) {
+    findings.add(Level::works, "multipath",
+                 "The kernel's NVMe multipath is on: several paths to a drive make one disk.");
+  } else {
+    findings.add(Level::fails, "multipath",
+                 "The kernel's NVMe multipath is off: a lost path fails I/O, and two paths make two disks.",
+                 "Use a kernel with CONFIG_NVME_MULTIPATH, and no nvme_core.multipath=N.");
+  }
+}
+
+void judge_remapping(const Machine& machine, Findings& findings) {
+  findings.about("", Role::both);
+  if (!machine.remapping) {
+    findings.add(Level::unknown, "remapping",
+                 "Whether interrupts are remapped is not known: /sys/kernel/irq has none.");
+  } else if (*machine.remapping) {
+    findings.add(Level::works, "remapping",
+                 "Interrupts are remapped: another host can raise only those that it was given.");
+  } else {
+    findings.add(Level::risk, "remapping",
+                 "Interrupts are not remapped: a linked host can raise any interrupt of this one.",
+                 machine.iommu.empty()
+                     ? "Turn VT-d or AMD-Vi on in the firmware's settings."
+                     : "Turn interrupt remapping (Intel: x2APIC, too) on in the firmware's settings; no intremap=off.");
+  }
+}
+
+/// The IOMMU as the NTB has it: what the other host reaches, and whether data is copied.
+void judge_translation(const Machine& machine, const Ntb& ntb, Findings& findings) {
+  const std::string how = machine.iommu.empty()
+                              ? "Turn VT-d or AMD-Vi on in the firmware's settings (Intel: boot with intel_iommu=on)."
+                              : "Boot without iommu=pt.";
+  findings.about(ntb.pci, Role::borrow);
+  switch (ntb.translation) {
+    case Translation::off:
+      findings.add(Level::slow, "iommu-off",
+                   "No IOMMU translates for this NTB: borrowed drives' data is copied through a pool of 4 MiB.", how);
+      break;
+    case Translation::strict:
+      findings.add(Level::works, "iommu-strict",
+                   "The IOMMU is on and strict: data is not copied, and what was unmapped is out of reach at once.");
+      break;
+    case Translation::lazy:
+      findings.add(Level::risk, "iommu-lazy",
+                   "The IOMMU is on and lazy: data is not copied, and the other host reaches a page some milliseconds "
+                   "after it was unmapped.",
+                   "Boot with iommu.strict=1, if the linked hosts are not trusted.");
+      break;
+  }
+}
+
+void judge_windows(const Ntb& ntb, Findings& findings) {
+  findings.about(ntb.pci, Role::both);
+  if (!ntb.unplaced.empty()) {
+    findings.add(
+        Level::fails, "window-unplaced",
+        fmt::format("The firmware gave no address to BAR {}: a window is missing.", fmt::join(ntb.unplaced, ", ")),
+        "Turn \"Above 4G decoding\" on in the firmware's settings, and make the high MMIO range twice as large as all "
+        "windows.");
+  }
+  if (ntb.windows.empty()) {
+    if (ntb.unplaced.empty())
+      findings.add(Level::fails, "window-none", "The NTB has no memory window.",
+                   "Turn its NTB mode on in the firmware's settings.");
+    return;
+  }
+  std::vector<std::string> sizes;
+  for (const Bar& bar : ntb.windows) sizes.push_back(fmt::format("BAR {}: {}", bar.number, size_text(bar.size)));
+  const std::string what = fmt::format("Memory windows: {}", fmt::join(sizes, ", "));
+  const bool first = ntb.windows.front().size >= kInterruptsEnd;
+  const bool other = std::ranges::any_of(ntb.windows | std::views::drop(1),
+                                         [](const Bar& bar) { return bar.size >= kInterruptsSize; });
+  if (first) {
+    findings.add(Level::works, "windows", fmt::format("{}; the first reaches this far that interrupts pass.", what));
+  } else if (other) {
+    findings.add(Level::works, "windows", fmt::format("{}; interrupts pass through a second one.", what));
+  } else {
+    findings.about(ntb.pci, Role::borrow);
+    findings.add(
+        Level::slow, "windows-small",
+        fmt::format("{}; none lets interrupts through, so a timer looks for completions.", what),
+        "Make the first window 4 GiB, or a second one 1 MiB or more, in the firmware's settings of the other host.");
+  }
+}
+
+void judge_link(const Function& function, Findings& findings) {
+  if (function.link.slower_than_possible) {
+    findings.add(Level::slow, "link-speed",
+                 fmt::format("Its PCIe link runs with {} and {} lanes, less than it could.", function.link.speed,
+                             function.link.width),
+                 "Look at the cable, the slot, and the port's speed in the firmware's settings.");
+  }
+  if (function.aspm) {
+    findings.add(Level::slow, "aspm", "Its PCIe link sleeps when idle (ASPM): the first access after that is late.",
+                 "Turn ASPM off in the firmware's settings, or boot with pcie_aspm.policy=performance.");
+  }
+}
+
+void judge_ntb(const Machine& machine, const Ntb& ntb, Findings& findings) {
+  findings.about(ntb.pci, Role::both);
+  if (ntb.driver.empty()) {
+    findings.add(Level::fails, "ntb-driver", "No driver has the NTB.", fmt::format("modprobe {}", ntb.family.driver));
+  } else if (!ntb.client.empty() && ntb.client != "ntb_smartio") {
+    findings.add(Level::fails, "ntb-client", fmt::format("{} uses the NTB's windows.", ntb.client),
+                 fmt::format("modprobe -r {}", ntb.client));
+  }
+  judge_link(ntb, findings);
+  judge_windows(ntb, findings);
+  judge_translation(machine, ntb, findings);
+  std::vector<std::string> others = ntb.neighbours;
+  std::erase_if(others, [&](const std::string& pci) {
+    return std::ranges::find(machine.drives, pci, &Function::pci) != machine.drives.end();
+  });
+  findings.about(ntb.pci, Role::both);
+  if (!others.empty()) {
+    findings.add(Level::risk, "ntb-group",
+                 fmt::format("It is in one IOMMU group with {}: the other host reaches what is mapped for them.",
+                             fmt::join(others, ", ")),
+                 "Put the NTB into a slot whose port has ACS, or turn ACS on in the firmware's settings.");
+  }
+}
+
+void judge_route(const Machine& machine, const Drive& drive, const Route& route, Findings& findings) {
+  const auto ntb = std::ranges::find(machine.ntbs, route.ntb, &Function::pci);
+  const bool translated = drive.translation != Translation::off;
+  if (route.same_group) {
+    findings.add(
+        Level::fails, "shared-group",
+        fmt::format(
+            "It is in one IOMMU group with the NTB {}: a borrower's CPUs reach all that is mapped for the drive. "
+            "It is not lent without --shared-group.",
+            route.ntb),
+        "Move one of them to a port with ACS, or turn ACS on in the firmware's settings.");
+  }
+  switch (route.via) {
+    case Route::Via::one_switch:
+      if (translated && route.redirected == false) {
+        findings.add(Level::risk, "switch-no-acs",
+                     fmt::format("It and the NTB {} are behind one switch ({}) without ACS: the IOMMU does not see "
+                                 "requests from one to the other.",
+                                 route.ntb, route.bridge),
+                     "Use a switch with ACS, if the borrowers are not trusted.");
+      } else if (translated) {
+        findings.add(
+            Level::works, "p2p-switch",
+            fmt::format("It and the NTB {} are behind one switch ({}); the IOMMU translates, so requests go up to it.",
+                        route.ntb, route.bridge));
+      } else if (!route.redirected) {
+        findings.add(
+            Level::unknown, "p2p-switch",
+            fmt::format(
+                "It and the NTB {} are behind one switch ({}); only root sees whether requests go straight across.",
+                route.ntb, route.bridge));
+      } else if (*route.redirected) {
+        findings.add(
+            Level::slow, "acs-redirect",
+            fmt::format("It and the NTB {} are behind one switch ({}), which sends requests up to the root complex "
+                        "(ACS) for nothing.",
+                        route.ntb, route.bridge),
+            "Turn ACS off in the firmware's settings, or boot with pci=disable_acs_redir=, while no IOMMU is on.");
+      } else {
+        findings.add(Level::works, "p2p-switch",
+                     fmt::format("It and the NTB {} are behind one switch ({}): requests go straight across.",
+                                 route.ntb, route.bridge));
+      }
+      break;
+    case Route::Via::root_complex:
+      if (machine.cpu_vendor == "AuthenticAMD" || machine.cpu_vendor == "GenuineIntel" ||
+          machine.cpu_vendor == "HygonGenuine") {
+        findings.add(Level::works, "p2p-root",
+                     fmt::format("Its requests reach the NTB {} through the root complex, past {} bridges.", route.ntb,
+                                 route.bridges));
+      } else {
+        findings.add(
+            Level::unknown, "p2p-root",
+            fmt::format("Its requests reach the NTB {} through the root complex, if that of this CPU forwards them.",
+                        route.ntb));
+      }
+      break;
+    case Route::Via::other_root:
+      findings.add(Level::slow, "p2p-far",
+                   fmt::format("The NTB {} is at another root complex or socket: such requests are slow, or refused.",
+                               route.ntb),
+                   "Put drive and NTB at one socket, best behind one switch.");
+      break;
+  }
+  if (ntb != machine.ntbs.end() && translated && ntb->translation == Translation::off) {
+    findings.add(Level::unknown, "iommu-mixed",
+                 fmt::format("The IOMMU translates for the drive and not for the NTB {}: not seen yet.", route.ntb));
+  }
+}
+
+void judge_queues(const Machine& machine, const Drive& drive, Findings& findings) {
+  if (drive.msix && *drive.msix == 0) {
+    findings.add(Level::slow, "msix", "It has no MSI-X: borrowers look for completions by a timer.");
+  } else if (drive.msix && *drive.msix < 2) {
+    findings.add(Level::slow, "msix",
+                 "Its MSI-X table has one entry, which the lender needs: borrowers look for completions by a timer.");
+  }
+  if (!drive.queue_pairs) {
+    findings.add(Level::unknown, "queues",
+                 "How many queue pairs it has is not known: that takes root, and a driver that has it.");
+    return;
+  }
+  const unsigned pairs = *drive.queue_pairs;
+  const std::string count =
+      fmt::format("{}{} I/O queue pair{}", drive.queue_pairs_at_least ? "At least " : "", pairs, pairs == 1 ? "" : "s");
+  // Each linked host wants one, and so does this one.
+  const auto hosts = machine.ntbs.size() + 1;
+  if (pairs < hosts && !drive.queue_pairs_at_least) {
+    findings.add(Level::fails, "queues",
+                 fmt::format("{}: fewer than the {} hosts, each of which needs one.", count, hosts),
+                 "Use a drive with more queue pairs.");
+  } else if (pairs < hosts) {
+    findings.add(Level::unknown, "queues", fmt::format("{}; {} hosts need one each.", count, hosts));
+  } else {
+    findings.add(Level::works, "queues", fmt::format("{} for {} host{}.", count, hosts, hosts == 1 ? "" : "s"));
+  }
+}
+
+void judge_drive(const Machine& machine, const Drive& drive, Findings& findings) {
+  findings.about(drive.pci, Role::lend);
+  if (!drive.driver.empty() && drive.driver != "nvme" && drive.driver != "smartio_nvme_mgr") {
+    findings.add(Level::fails, "drive-driver", fmt::format("The driver {} has it.", drive.driver),
+                 fmt::format("echo {} > /sys/bus/pci/drivers/{}/unbind", drive.pci, drive.driver));
+  }
+  judge_queues(machine, drive, findings);
+  if (drive.sgl) {
+    findings.add(
+        Level::works, "sgl",
+        *drive.sgl ? "It takes SGLs: one descriptor for data of many pages." : "It takes no SGLs: PRP lists are used.");
+  }
+  if (drive.cmb) {
+    findings.add(Level::works, "cmb",
+                 *drive.cmb ? "It has a controller memory buffer, for borrowers' submission queues."
+                            : "It has no controller memory buffer: submission queues are in the lender's memory.");
+  }
+  judge_link(drive, findings);
+  switch (drive.translation) {
+    case Translation::off:
+      findings.add(Level::risk, "lender-iommu-off",
+                   "No IOMMU translates for it: a borrower's kernel reaches all memory of this host through it.",
+                   "Turn VT-d or AMD-Vi on, if the borrowers are not trusted.");
+      break;
+    case Translation::strict:
+      findings.add(Level::works, "lender-iommu",
+                   "The IOMMU translates for it: a borrower's kernel reaches what is mapped for it, no more.");
+      break;
+    case Translation::lazy:
+      findings.add(Level::risk, "lender-iommu-lazy",
+                   "The IOMMU translates for it, and is lazy: a borrower's kernel reaches a page some milliseconds "
+                   "after it was unmapped.",
+                   "Boot with iommu.strict=1, if the borrowers are not trusted.");
+      break;
+  }
+  for (const Route& route : drive.routes) judge_route(machine, drive, route, findings);
+}
+
+std::optional<Level> worst(const std::vector<Finding>& findings, Role role) {
+  Level level = Level::works;
+  for (const Finding& finding : findings) {
+    if (finding.role == role || finding.role == Role::both) level = std::max(level, finding.level);
+  }
+  return level;
+}
+
+std::string verdict(std::optional<Level> level, std::string_view nothing) {
+  if (!level) return std::string(nothing);
+  switch (*level) {
+    case Level::works:
+      return "works";
+    case Level::unknown:
+      return "should work; not all could be seen";
+    case Level::slow:
+      return "works, slower than it could";
+    case Level::risk:
+      return "works, and linked hosts have to be trusted";
+    case Level::fails:
+      break;
+  }
+  return "does not work as it is";
+}
+
+void section(std::string& text, const std::string& title, const std::vector<Finding>& findings,
+             const std::string& subject) {
+  if (std::ranges::find(findings, subject, &Finding::subject) == findings.end()) return;
+  text += title + "\n";
+  for (const Finding& finding : findings) {
+    if (finding.subject == subject) text += fmt::format("  {:<8} {}\n", word(finding.level), finding.text);
+  }
+}
+
+template <typename T>
+json or_null(const std::optional<T>& value) {
+  return value ? json(*value) : json();
+}
+json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
+
+json function_json(const Function& function) {
+  return {{"pci", function.pci},
+          {"driver", or_null(function.driver)},
+          {"iommu", word(function.translation)},
+          {"group", or_null(function.group)},
+          {"group_neighbours", function.neighbours},
+          {"link_speed", or_null(function.link.speed)},
+          {"link_width", or_null(function.link.width)},
+          {"aspm", function.aspm},
+          {"node", function.node < 0 ? json() : json(function.node)}};
+}
+
+json ntb_json(const Ntb& ntb) {
+  json result = function_json(ntb);
+  result["family"] = ntb.family.name;
+  result["client"] = or_null(ntb.client);
+  result["windows"] = json::array();
+  for (const Bar& bar : ntb.windows) result["windows"].push_back({{"bar", bar.number}, {"size", bar.size}});
+  result["unplaced"] = ntb.unplaced;
+  return result;
+}
+
+json drive_json(const Drive& drive) {
+  json result = function_json(drive);
+  result["controller"] = or_null(drive.controller);
+  result["model"] = or_null(drive.model);
+  result["serial"] = or_null(drive.serial);
+  result["msix"] = or_null(drive.msix);
+  result["queue_pairs"] = or_null(drive.queue_pairs);
+  result["queue_pairs_at_least"] = drive.queue_pairs_at_least;
+  result["sgl"] = or_null(drive.sgl);
+  result["cmb"] = or_null(drive.cmb);
+  result["routes"] = json::array();
+  for (const Route& route : drive.routes) {
+    result["routes"].push_back({{"ntb", route.ntb},
+                                {"via", word(route.via)},
+                                {"bridge", or_null(route.bridge)},
+                                {"bridges", route.bridges},
+                                {"same_group", route.same_group},
+                                {"acs_redirect", or_null(route.redirected)}});
+  }
+  return result;
+}
+
+}  // namespace
+
+bool Diagnosis::fails() const {
+  return std::ranges::any_of(findings, [](const Finding& finding) { return finding.level == Level::fails; });
+}
+
+Diagnosis diagnose(const Machine& machine) {
+  Diagnosis diagnosis;
+  Findings findings(diagnosis.findings);
+  if (machine.ntbs.empty()) {
+    findings.about("", Role::both);
+    findings.add(Level::fails, "ntb-none", "No NTB is to be seen.",
+                 "Plug the adapter in, and turn its NTB mode (NTB to NTB) on in the firmware's settings, the same on "
+                 "both sides.");
+  }
+  judge_modules(machine, findings);
+  judge_remapping(machine, findings);
+  if (!machine.sees_config) {
+    findings.about("", Role::both);
+    findings.add(Level::unknown, "not-root", "Capabilities of PCI functions are for root only.",
+                 "Run smartioctl doctor as root.");
+  }
+  for (const Ntb& ntb : machine.ntbs) judge_ntb(machine, ntb, findings);
+  for (const Drive& drive : machine.drives) judge_drive(machine, drive, findings);
+  if (!machine.drives.empty()) diagnosis.lend = worst(diagnosis.findings, Role::lend);
+  if (!machine.ntbs.empty()) diagnosis.borrow = worst(diagnosis.findings, Role::borrow);
+  return diagnosis;
+}
+
+std::string doctor_text(const Machine& machine, const Diagnosis& diagnosis) {
+  std::string text;
+  section(text,
+          fmt::format("This host: kernel {}, {} CPUs ({}), IOMMU {}", machine.kernel, machine.cpus, machine.cpu_vendor,
+                      machine.iommu.empty() ? "off" : machine.iommu),
+          diagnosis.findings, "");
+  for (const Ntb& ntb : machine.ntbs)
+    section(text, fmt::format("NTB {} ({})", ntb.pci, ntb.family.name), diagnosis.findings, ntb.pci);
+  for (const Drive& drive : machine.drives) {
+    section(text, fmt::format("Drive {}{}", drive.pci, drive.model.empty() ? "" : fmt::format(" ({})", drive.model)),
+            diagnosis.findings, drive.pci);
+  }
+  text += fmt::format("To lend: {}\n", verdict(diagnosis.lend, "there is no NVMe drive"));
+  text += fmt::format("To borrow: {}\n", verdict(diagnosis.borrow, "there is no NTB"));
+  std::vector<const Finding*> advice;
+  for (const Finding& finding : diagnosis.findings) {
+    const auto same = [&](const Finding* other) { return other->advice == finding.advice; };
+    if (!finding.advice.empty() && std::ranges::none_of(advice, same)) advice.push_back(&finding);
+  }
+  std::ranges::stable_sort(advice, std::ranges::greater{}, &Finding::level);
+  if (!advice.empty()) text += "What to change:\n";
+  for (const Finding* finding : advice) text += fmt::format("  {:<8} {}\n", word(finding->level), finding->advice);
+  return text;
+}
+
+json doctor_json(const Machine& machine, const Diagnosis& diagnosis) {
+  json result = {{"kernel", machine.kernel},
+                 {"cpus", machine.cpus},
+                 {"cpu_vendor", or_null(machine.cpu_vendor)},
+                 {"iommu", or_null(machine.iommu)},
+                 {"interrupt_remapping", or_null(machine.remapping)},
+                 {"multipath", or_null(machine.multipath)}};
+  result["modules"] = json::object();
+  for (const auto& [name, state] : machine.modules) result["modules"][name] = word(state);
+  result["ntbs"] = json::array();
+  for (const Ntb& ntb : machine.ntbs) result["ntbs"].push_back(ntb_json(ntb));
+  result["drives"] = json::array();
+  for (const Drive& drive : machine.drives) result["drives"].push_back(drive_json(drive));
+  result["findings"] = json::array();
+  for (const Finding& finding : diagnosis.findings) {
+    result["findings"].push_back({{"level", word(finding.level)},
+                                  {"role", word(finding.role)},
+                                  {"id", finding.id},
+                                  {"subject", or_null(finding.subject)},
+                                  {"text", finding.text},
+                                  {"advice", or_null(finding.advice)}});
+  }
+  result["lend"] = diagnosis.lend ? json(word(*diagnosis.lend)) : json();
+  result["borrow"] = diagnosis.borrow ? json(word(*diagnosis.borrow)) : json();
+  return result;
+}
+
+}  // namespace smartio::ctl

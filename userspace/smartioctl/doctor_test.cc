@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/doctor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "smartioctl/fake_machine.h"
+
+namespace smartio::ctl {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kNtb = "0000:01:00.0";
+constexpr const char* kDrive = "0000:02:00.0";
+
+class DoctorTest : public testing::Test {
+ protected:
+  [[nodiscard]] Machine read() const {
+    const Sysfs sysfs(machine.root() / "sys");
+    return read_machine(sysfs, machine.root(), query);
+  }
+  [[nodiscard]] Diagnosis diagnosis() const { return diagnose(read()); }
+  [[nodiscard]] std::vector<Finding> findings() const { return diagnosis().findings; }
+  static auto found(const char* id, Level level) {
+    return Contains(AllOf(Field(&Finding::id, id), Field(&Finding::level, level)));
+  }
+  static auto found(const char* id) { return Contains(Field(&Finding::id, id)); }
+
+  FakeMachine machine;
+  FakeQuery query;
+};
+
+TEST_F(DoctorTest, ReadsTheMachine) {
+  const Machine seen = read();
+  EXPECT_EQ(seen.kernel, "6.12.1");
+  EXPECT_EQ(seen.cpus, 2U);
+  EXPECT_EQ(seen.cpu_vendor, "AuthenticAMD");
+  EXPECT_EQ(seen.iommu, "");
+  EXPECT_EQ(seen.remapping, false);
+  EXPECT_EQ(seen.modules.at("ntb_hw_amd"), ModuleState::installed);
+  ASSERT_EQ(seen.ntbs.size(), 1U);
+  EXPECT_EQ(seen.ntbs[0].pci, kNtb);
+  ASSERT_EQ(seen.ntbs[0].windows.size(), 2U);
+  EXPECT_EQ(seen.ntbs[0].windows[0].size, 4ULL << 30U);
+  EXPECT_THAT(seen.ntbs[0].unplaced, IsEmpty());
+  ASSERT_EQ(seen.drives.size(), 1U);
+  EXPECT_EQ(seen.drives[0].msix, 33U);
+  EXPECT_EQ(seen.drives[0].queue_pairs, 8U);
+  ASSERT_EQ(seen.drives[0].routes.size(), 1U);
+  EXPECT_EQ(seen.drives[0].routes[0].via, Route::Via::root_complex);
+  EXPECT_EQ(seen.drives[0].routes[0].bridges, 2U);
+}
+
+TEST_F(DoctorTest, WithoutAnIommu) {
+  const Diagnosis seen = diagnosis();
+  EXPECT_FALSE(seen.fails());
+  EXPECT_THAT(seen.findings, found("iommu-off", Level::slow));
+  EXPECT_THAT(seen.findings, found("lender-iommu-off", Level::risk));
+  EXPECT_THAT(seen.findings, found("remapping", Level::risk));
+  EXPECT_THAT(seen.findings, found("p2p-root", Level::works));
+  EXPECT_EQ(seen.lend, Level::risk);
+  EXPECT_EQ(seen.borrow, Level::risk);
+}
+
+TEST_F(DoctorTest, WithAStrictIommuAllWorks) {
+  machine.group("1", "DMA", {kNtb});
+  machine.group("2", "DMA", {kDrive});
+  machine.put("sys/kernel/irq/24/chip_name", "IR-PCI-MSI-0000:02:00.0\n");
+  const Diagnosis seen = diagnosis();
+  EXPECT_EQ(seen.lend, Level::works);
+  EXPECT_EQ(seen.borrow, Level::works);
+  EXPECT_THAT(seen.findings, found("iommu-strict", Level::works));
+  EXPECT_THAT(doctor_text(read(), seen),
+              AllOf(HasSubstr("To lend: works\nTo borrow: works\n"), Not(HasSubstr("What to change"))));
+}
+
+TEST_F(DoctorTest, LazyIommu) {
+  machine.group("1", "DMA-FQ", {kNtb});
+  machine.group("2", "DMA-FQ", {kDrive});
+  EXPECT_THAT(findings(), AllOf(found("iommu-lazy", Level::risk), found("lender-iommu-lazy", Level::risk)));
+}
+
+TEST_F(DoctorTest, PassedThroughIsOff) {
+  machine.group("1", "identity", {kNtb});
+  EXPECT_THAT(findings(), found("iommu-off", Level::slow));
+  EXPECT_THAT(doctor_text(read(), diagnosis()), HasSubstr("Boot without iommu=pt."));
+}
+
+TEST_F(DoctorTest, DriveAndNtbInOneGroup) {
+  machine.group("1", "DMA", {kNtb, kDrive, "0000:00:08.0"});
+  const Diagnosis seen = diagnosis();
+  EXPECT_THAT(seen.findings, found("shared-group", Level::fails));
+  EXPECT_THAT(seen.findings, Not(found("ntb-group")));
+  EXPECT_EQ(seen.lend, Level::fails);
+  EXPECT_EQ(seen.borrow, Level::risk);  // the interrupts
+  EXPECT_TRUE(seen.fails());
+}
+
+TEST_F(DoctorTest, AnotherDeviceInTheNtbsGroup) {
+  machine.add("0000:03:00.0", {}, "0x020000", "0x8086", "0x10d3");
+  machine.group("1", "DMA", {kNtb, "0000:03:00.0"});
+  EXPECT_THAT(findings(), found("ntb-group", Level::risk));
+}
+
+class DoctorSwitchTest : public DoctorTest {
+ protected:
+  void build(std::optional<bool> redirects) {
+    machine.remove("sys/bus/pci/devices");
+    machine.remove("sys/devices");
+    machine.add_port("0000:00:08.0", {}, false);
+    machine.add_port("0000:01:00.0", {"0000:00:08.0"}, {});
+    for (const char* port : {"0000:02:00.0", "0000:02:01.0"})
+      machine.add_port(port, {"0000:00:08.0", "0000:01:00.0"}, redirects);
+    machine.add_ntb("0000:03:00.0", {"0000:00:08.0", "0000:01:00.0", "0000:02:00.0"});
+    machine.add_drive("0000:04:00.0", {"0000:00:08.0", "0000:01:00.0", "0000:02:01.0"});
+  }
+};
+
+TEST_F(DoctorSwitchTest, StraightAcross) {
+  build({});
+  const Route route = read().drives[0].routes[0];
+  EXPECT_EQ(route.via, Route::Via::one_switch);
+  EXPECT_EQ(route.bridge, "0000:01:00.0");
+  EXPECT_EQ(route.bridges, 3U);
+  EXPECT_EQ(route.redirected, false);
+  EXPECT_THAT(findings(), found("p2p-switch", Level::works));
+  // Where the IOMMU should see them.
+  machine.group("1", "DMA", {"0000:03:00.0"});
+  machine.group("2", "DMA", {"0000:04:00.0"});
+  EXPECT_THAT(findings(), found("switch-no-acs", Level::risk));
+}
+
+TEST_F(DoctorSwitchTest, RedirectedForNothing) {
+  build(true);
+  EXPECT_THAT(findings(), found("acs-redirect", Level::slow));
+  machine.group("1", "DMA", {"0000:03:00.0"});
+  machine.group("2", "DMA", {"0000:04:00.0"});
+  EXPECT_THAT(findings(), AllOf(Not(found("acs-redirect")), found("p2p-switch", Level::works)));
+}
+
+TEST_F(DoctorSwitchTest, NotRoot) {
+  build({});
+  for (const char* port : {"0000:02:00.0", "0000:02:01.0", "0000:03:00.0", "0000:04:00.0"})
+    machine.set(port, "config", std::string(64, '\0'));
+  query.answer.reset();
+  const Diagnosis seen = diagnosis();
+  EXPECT_THAT(seen.findings, AllOf(found("p2p-switch", Level::unknown), found("queues", Level::unknown),
+                                   found("not-root", Level::unknown)));
+  EXPECT_FALSE(seen.fails());
+}
+
+TEST_F(DoctorTest, AnotherSocket) {
+  machine.set(kNtb, "numa_node", "0\n");
+  machine.set(kDrive, "numa_node", "1\n");
+  EXPECT_THAT(findings(), found("p2p-far", Level::slow));
+  machine.set(kNtb, "numa_node", "-1\n");
+  EXPECT_THAT(findings(), Not(found("p2p-far")));
+}
+
+TEST_F(DoctorTest, AWindowWithoutAnAddress) {
+  machine.set(kNtb, "resource",
+              FakeMachine::bar(0x4000) + FakeMachine::no_bar() + FakeMachine::bar(4ULL << 30U, false) +
+                  FakeMachine::no_bar() + FakeMachine::bar(64ULL << 20U) + FakeMachine::no_bar());
+  EXPECT_THAT(read().ntbs[0].unplaced, ElementsAre(2U));
+  EXPECT_THAT(findings(), found("window-unplaced", Level::fails));
+  // as the kernel leaves it when it has found no room
+  machine.set(kNtb, "resource",
+              FakeMachine::bar(0x4000) + FakeMachine::no_bar() + FakeMachine::no_bar() + FakeMachine::no_bar() +
+                  FakeMachine::no_bar() + FakeMachine::no_bar());
+  EXPECT_THAT(read().ntbs[0].unplaced, ElementsAre(2U, 4U));
+  EXPECT_TRUE(diagnosis().fails());
+}
+
+TEST_F(DoctorTest, SmallWindows) {
+  const auto windows = [&](std::uint64_t first, std::uint64_t second) {
+    machine.set(kNtb, "resource",
+                FakeMachine::bar(0x4000) + FakeMachine::no_bar() + FakeMachine::bar(first) + FakeMachine::no_bar() +
+                    FakeMachine::bar(second) + FakeMachine::no_bar());
+  };
+  windows(64ULL << 20U, 1ULL << 20U);
+  EXPECT_THAT(findings(), found("windows", Level::works));
+  windows(64ULL << 20U, 64ULL << 10U);
+  EXPECT_THAT(findings(), found("windows-small", Level::slow));
+}
+
+TEST_F(DoctorTest, NoNtbNoDrive) {
+  machine.remove("sys/bus/pci/devices/0000:01:00.0");
+  machine.remove("sys/bus/pci/devices/0000:02:00.0");
+  const Diagnosis seen = diagnosis();
+  EXPECT_THAT(seen.findings, found("ntb-none", Level::fails));
+  EXPECT_FALSE(seen.lend);
+  EXPECT_FALSE(seen.borrow);
+  EXPECT_THAT(doctor_text(read(), seen), HasSubstr("To lend: there is no NVMe drive\nTo borrow: there is no NTB\n"));
+}
+
+TEST_F(DoctorTest, DriversThatHaveThem) {
+  machine.drive_by(kNtb, "");
+  EXPECT_THAT(findings(), found("ntb-driver", Level::fails));
+  machine.drive_by(kNtb, "ntb_hw_amd");
+  std::filesystem::create_directories(machine.root() / "sys/bus/ntb/devices" / kNtb);
+  std::filesystem::create_directory_symlink("../drivers/ntb_transport",
+                                            machine.root() / "sys/bus/ntb/devices" / kNtb / "driver");
+  EXPECT_THAT(findings(), found("ntb-client", Level::fails));
+  machine.drive_by(kDrive, "vfio-pci");
+  EXPECT_THAT(findings(), found("drive-driver", Level::fails));
+}
+
+TEST_F(DoctorTest, Modules) {
+  machine.put("lib/modules/6.12.1/modules.dep",
+              "updates/ntb-smartio.ko:\nupdates/smartio_nvme.ko.zst: updates/ntb.ko\n");
+  EXPECT_EQ(read().modules.at("ntb_smartio"), ModuleState::installed);
+  EXPECT_EQ(read().modules.at("smartio_nvme"), ModuleState::installed);
+  EXPECT_EQ(read().modules.at("ntb"), ModuleState::missing);
+  EXPECT_THAT(findings(), found("module", Level::fails));
+  machine.put("sys/module/ntb/refcnt", "1\n");
+  EXPECT_EQ(read().modules.at("ntb"), ModuleState::loaded);
+}
+
+TEST_F(DoctorTest, Multipath) {
+  machine.put("sys/module/nvme_core/parameters/multipath", "N\n");
+  EXPECT_THAT(findings(), found("multipath", Level::fails));
+  machine.remove("sys/module/nvme_core");
+  EXPECT_THAT(findings(), found("multipath", Level::unknown));
+  machine.put("boot/config-6.12.1", "# x\nCONFIG_NVME_MULTIPATH=y\n");
+  EXPECT_THAT(findings(), found("multipath", Level::works));
+  machine.put("boot/config-6.12.1", "# CONFIG_NVME_MULTIPATH is not set\n");
+  EXPECT_THAT(findings(), found("multipath", Level::fails));
+}
+
+TEST_F(DoctorTest, QueuePairs) {
+  machine.add_ntb("0000:05:00.0", {});
+  query.answer->queue_pairs = 2;
+  EXPECT_THAT(findings(), found("queues", Level::unknown));
+  machine.drive_by(kDrive, "smartio_nvme_mgr");
+  machine.set(kDrive, "queue_pairs_total", "2\n");
+  EXPECT_THAT(findings(), found("queues", Level::fails));
+  machine.set(kDrive, "queue_pairs_total", "3\n");
+  EXPECT_THAT(findings(), found("queues", Level::works));
+}
+
+TEST_F(DoctorTest, SlowLinkAndAspm) {
+  machine.set(kNtb, "current_link_speed", "8.0 GT/s PCIe\n");
+  machine.set(kNtb, "max_link_speed", "16.0 GT/s PCIe\n");
+  machine.set(kNtb, "current_link_width", "16\n");
+  machine.set(kNtb, "max_link_width", "16\n");
+  machine.set(kNtb, "link/l1_aspm", "1\n");
+  EXPECT_THAT(findings(), AllOf(found("link-speed", Level::slow), found("aspm", Level::slow)));
+  machine.set(kNtb, "max_link_speed", "8.0 GT/s PCIe\n");
+  EXPECT_THAT(findings(), Not(found("link-speed")));
+}
+
+TEST_F(DoctorTest, SaysItAsJson) {
+  const nlohmann::json seen = doctor_json(read(), diagnosis());
+  EXPECT_EQ(seen["iommu"], nullptr);
+  EXPECT_EQ(seen["interrupt_remapping"], false);
+  EXPECT_EQ(seen["ntbs"][0]["family"], "AMD");
+  EXPECT_EQ(seen["ntbs"][0]["windows"][0]["size"], 4ULL << 30U);
+  EXPECT_EQ(seen["drives"][0]["routes"][0]["via"], "root-complex");
+  EXPECT_EQ(seen["lend"], "risk");
+  EXPECT_EQ(seen["modules"]["ntb_smartio"], "installed");
+}
+
+}  // namespace
+}  // namespace smartio::ctl

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+// What only an NVMe controller itself knows, asked by admin commands that change nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace smartio::ctl {
+
+struct DriveAnswer {
+  bool sgl = false;          ///< it takes SGLs for data (Identify Controller, SGLS)
+  unsigned queue_pairs = 0;  ///< I/O queue pairs that its driver got from it; it may have more
+};
+
+class DriveQuery {
+ public:
+  DriveQuery() = default;
+  DriveQuery(const DriveQuery&) = delete;
+  DriveQuery& operator=(const DriveQuery&) = delete;
+  virtual ~DriveQuery() = default;
+  /// `controller` is nvme-core's name of it: "nvme0". None if it can't be asked: that takes root.
+  [[nodiscard]] virtual std::optional<DriveAnswer> ask(const std::string& controller) const;
+};
+
+}  // namespace smartio::ctl
