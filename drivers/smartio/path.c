@@ -384,6 +384,21 @@ static void smartio_path_release(struct device *dev)
 }
 
 /*
+ * HOST-PCI-LINK. Tools take the last PCI address of a path in sysfs for this
+ * host's own device: the lender's address has points instead of colons.
+ */
+static int path_set_name(struct smartio_path *path)
+{
+	char pci[sizeof(path->sdev.pci_name)];
+
+	strscpy(pci, path->sdev.pci_name);
+	strreplace(pci, ':', '.');
+	return dev_set_name(&path->sdev.dev, "%.8s-%s-%s",
+			    smartio_uuid_text(&path->sdev.host).text, pci,
+			    path->sdev.link_name);
+}
+
+/*
  * A path to a device, from kzalloc(), is to be added. It is freed with its last
  * reference from now on; also if this fails.
  */
@@ -403,9 +418,7 @@ int smartio_path_init(struct smartio_path *path, struct device *parent)
 	dev->groups = path_groups;
 	dev->parent = parent;
 	dev->release = smartio_path_release;
-	ret = dev_set_name(dev, "%.8s-%s-%s",
-			   smartio_uuid_text(&path->sdev.host).text,
-			   path->sdev.pci_name, path->sdev.link_name);
+	ret = path_set_name(path);
 	if (ret)
 		goto put;
 	ret = -ENOMEM;

@@ -28,7 +28,7 @@ class AgentTest : public testing::Test {
     }
     sysfs.put("class/smartio_host/1111/hosts", "1111 linked borrower1\naaaa linked lender\n");
     know("aaaa linked lender\n1111 linked borrower1\nbbbb fenced borrower2\n");
-    sysfs.put("bus/smartio/devices/lender-0000:01:00.0-ntb0/host", "aaaa\n");
+    sysfs.put("bus/smartio/devices/lender-0000.01.00.0-ntb0/host", "aaaa\n");
   }
   void know(const std::string& hosts) { sysfs.put("class/smartio_host/aaaa/hosts", hosts); }
   Status act(const std::string& action, const std::string& plug) {
