@@ -7,7 +7,7 @@ set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/re
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped)
 set(LINKS smartio/local smartio/echo smartio/link smartio/reload smartio/late-store smartio/fence smartio/killed-host)
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
-  share/unload-under-load share/killed-borrower share/pulled-cable share/starved share/swap share/reset-under-load share/flush share/fence share/reservations share/lender-reload share/namespaces
+  share/unload-under-load share/killed-borrower share/pulled-cable share/starved share/swap share/reset-under-load share/pcie-error share/flush share/fence share/reservations share/lender-reload share/namespaces
   share/lender-reboot)
 # A function lent whole, here the fabric's drive.
 set(LENDING lending/drive lending/take-back lending/killed-borrower)

@@ -156,6 +156,8 @@ enum mgr_reason {
  * @aborts_wq: woken when an abort has ended
  * @reported: the failure of resets has been logged
  * @backoff_s: until the next attempt of a reset
+ * @link_error: the link above was reset, or will be: configuration space has to
+ *	be restored
  * @export: of the device; NULL before and after
  * @suspend_lock: protects @export, @suspended
  * @suspended: BIT(enum mgr_reason)
@@ -199,6 +201,7 @@ struct mgr {
 	struct delayed_work retry_work;
 	bool reported;
 	unsigned int backoff_s;
+	bool link_error;
 
 	struct mutex suspend_lock;	/* export, suspended */
 	struct smartio_export *export;
@@ -333,6 +336,8 @@ static inline u64 mgr_incarnation(struct mgr *m)
 void mgr_init_works(struct mgr *m);
 int mgr_start(struct mgr *m);
 void mgr_stop(struct mgr *m);
+void mgr_link_failed(struct mgr *m);
+void mgr_link_reset(struct mgr *m);
 void mgr_revoke(struct mgr *m);
 void mgr_suspend(struct mgr *m, enum mgr_reason reason);
 

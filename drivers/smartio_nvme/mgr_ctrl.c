@@ -13,6 +13,8 @@
 
 #define WATCH_INTERVAL		HZ
 #define BACKOFF_MAX_S		60
+/* How long the kernel may take to reset a link after a fatal error. */
+#define LINK_RESET_S		10
 
 /* ---- clients are suspended ---- */
 
@@ -250,6 +252,36 @@ static void mgr_retry_later(struct mgr *m, int error)
 	queue_delayed_work(m->wq, &m->retry_work, m->backoff_s * HZ);
 }
 
+/*
+ * Whoever resets a link leaves the registers of power-on behind it. Without a
+ * reset the controller may still have queues: no bus master before it is off.
+ */
+static void mgr_restore(struct mgr *m)
+{
+	if (!pci_device_is_present(m->pdev))
+		return;
+	pci_restore_state(m->pdev);
+	pci_save_state(m->pdev);
+	pci_clear_master(m->pdev);
+}
+
+/*
+ * A fatal error above: the controller is stopped, RESETTING, and the link will
+ * be reset. The kernel does not say so if that fails: then the controller is
+ * tried all the same.
+ */
+void mgr_link_failed(struct mgr *m)
+{
+	nvme_change_ctrl_state(&m->ctrl, NVME_CTRL_CONNECTING);
+	queue_delayed_work(m->wq, &m->retry_work, LINK_RESET_S * HZ);
+}
+
+/* The link was reset: the controller is tried now. */
+void mgr_link_reset(struct mgr *m)
+{
+	mod_delayed_work(m->wq, &m->retry_work, 0);
+}
+
 static void mgr_reset_do(struct work_struct *work)
 {
 	struct mgr *m = container_of(work, struct mgr, ctrl.reset_work);
@@ -261,6 +293,8 @@ static void mgr_reset_do(struct work_struct *work)
 		return;
 	mgr_stop(m);
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_CONNECTING);
+	if (READ_ONCE(m->link_error))
+		mgr_restore(m);
 	ret = nvme_state_terminal(ctrl) ? -ENODEV : mgr_start(m);
 	trace_smartio_nvme_mgr_reset(m, ret);
 	if (nvme_state_terminal(ctrl))
@@ -273,6 +307,7 @@ static void mgr_reset_do(struct work_struct *work)
 		 mgr_incarnation(m));
 	m->reported = false;
 	m->backoff_s = 0;
+	WRITE_ONCE(m->link_error, false);
 	mgr_resume(m, MGR_SUSPEND_RESET);
 }
 

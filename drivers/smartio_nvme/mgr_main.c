@@ -18,10 +18,10 @@
 /* Seconds that a reset from outside waits for one in progress. */
 #define RESET_WAIT_S	30
 
-static ulong quirks;
-module_param(quirks, ulong, 0444);
+static char *quirks;
+module_param(quirks, charp, 0444);
 MODULE_PARM_DESC(quirks,
-		 "NVME_QUIRK_* bits that the drive needs, for the manager and its clients (default 0)");
+		 "VENDOR:DEVICE:BITS,...: NVME_QUIRK_* bits that models need beside those that the driver nvme knows of");
 
 /* Controllers that nvme-core or an open file still holds. */
 static atomic_t mgr_count = ATOMIC_INIT(0);
@@ -87,6 +87,62 @@ static const struct nvme_ctrl_ops mgr_ctrl_ops = {
 };
 
 /* ---- the PCI device ---- */
+
+/**
+ * struct mgr_quirk_query - the quirks that the stock driver has for a drive
+ * @pdev: the drive
+ * @quirks: NVME_QUIRK_*
+ */
+struct mgr_quirk_query {
+	struct pci_dev *pdev;
+	unsigned long quirks;
+};
+
+/* The bus keeps a driver that is being visited. */
+static int mgr_quirks_of_driver(struct device_driver *driver, void *arg)
+{
+	struct mgr_quirk_query *query = arg;
+	const struct pci_device_id *id;
+
+	if (strcmp(driver->name, "nvme"))
+		return 0;
+	id = pci_match_id(to_pci_driver(driver)->id_table, query->pdev);
+	if (id)
+		query->quirks = id->driver_data;
+	return 1;
+}
+
+static unsigned long mgr_quirks_by_parameter(struct pci_dev *pdev)
+{
+	unsigned int vendor, device;
+	const char *at = quirks;
+	unsigned long bits, all = 0;
+
+	while (at && sscanf(at, "%x:%x:%li", &vendor, &device, &bits) == 3) {
+		if (vendor == pdev->vendor && device == pdev->device)
+			all |= bits;
+		at = strchr(at, ',');
+		if (at)
+			at++;
+	}
+	if (at)
+		pci_warn(pdev, "quirks: \"%s\" is not VENDOR:DEVICE:BITS\n", at);
+	return all;
+}
+
+/*
+ * What this model needs, for the manager and its clients: as the table of the
+ * stock driver says, of the kernel that runs. The parameter adds to that.
+ */
+static unsigned long mgr_quirks(struct pci_dev *pdev)
+{
+	struct mgr_quirk_query query = { .pdev = pdev };
+
+	if (!bus_for_each_drv(&pci_bus_type, NULL, &query,
+			      mgr_quirks_of_driver))
+		pci_info(pdev, "the driver nvme is not loaded: its quirks are not known\n");
+	return query.quirks | mgr_quirks_by_parameter(pdev);
+}
 
 static int mgr_map_device(struct mgr *m)
 {
@@ -298,10 +354,17 @@ static void mgr_unexport(struct mgr *m)
 
 static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
+	unsigned long model_quirks = mgr_quirks(pdev);
 	struct nvme_ctrl *ctrl;
 	struct mgr *m;
 	int ret;
 
+	/* nvme-core knows entries of 64 bytes, the stock driver others */
+	if (model_quirks &
+	    (NVME_QUIRK_128_BYTES_SQES | NVME_QUIRK_SHARED_TAGS)) {
+		pci_err(pdev, "its queues are not those of the specification: it can't be shared\n");
+		return -EOPNOTSUPP;
+	}
 	m = mgr_alloc(pdev);
 	if (!m)
 		return -ENOMEM;
@@ -314,7 +377,7 @@ static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto unmap;
 	/* A subsystem of its own, apart from the drive's and its clients'. */
 	ret = nvme_init_ctrl(ctrl, &pdev->dev, &mgr_ctrl_ops,
-			     quirks | NVME_QUIRK_IGNORE_DEV_SUBNQN);
+			     model_quirks | NVME_QUIRK_IGNORE_DEV_SUBNQN);
 	if (ret)
 		goto free_queue;
 	atomic_inc(&mgr_count);
@@ -422,21 +485,32 @@ static void mgr_shutdown(struct pci_dev *pdev)
 	pci_clear_master(pdev);
 }
 
+/*
+ * Stops the controller before a reset from outside. One of ours in progress
+ * ends first; if it fails, it is tried again later, and clients stay away.
+ * Returns whether the controller is RESETTING, for this reset.
+ */
+static bool mgr_stop_for_reset(struct mgr *m)
+{
+	struct nvme_ctrl *ctrl = &m->ctrl;
+	long ret = wait_event_timeout(ctrl->state_wq,
+				      nvme_change_ctrl_state(ctrl,
+							     NVME_CTRL_RESETTING),
+				      RESET_WAIT_S * HZ);
+
+	if (ret)
+		mgr_stop(m);
+	else
+		dev_warn(ctrl->device, "reset from outside while %s\n",
+			 nvme_state_terminal(ctrl) ? "it goes away" :
+						     "another one fails");
+	return ret;
+}
+
 /* A function level reset by sysfs, for instance: it is one of ours, too. */
 static void mgr_reset_prepare(struct pci_dev *pdev)
 {
-	struct mgr *m = pci_get_drvdata(pdev);
-	struct nvme_ctrl *ctrl = &m->ctrl;
-
-	if (wait_event_timeout(ctrl->state_wq,
-			       nvme_change_ctrl_state(ctrl,
-						      NVME_CTRL_RESETTING),
-			       RESET_WAIT_S * HZ))
-		mgr_stop(m);
-	else
-		dev_warn(&pdev->dev, "reset from outside while %s\n",
-			 nvme_state_terminal(ctrl) ? "it goes away" :
-						     "another one fails");
+	mgr_stop_for_reset(pci_get_drvdata(pdev));
 }
 
 static void mgr_reset_done(struct pci_dev *pdev)
@@ -447,7 +521,50 @@ static void mgr_reset_done(struct pci_dev *pdev)
 		flush_work(&m->ctrl.reset_work);
 }
 
+/*
+ * An error on the way to the device (AER, DPC). After a fatal one the port above
+ * resets its link, which takes what the controller had in its registers: all of
+ * it comes again, as after any reset. Clients' sessions end, and begin again.
+ */
+static pci_ers_result_t mgr_error_detected(struct pci_dev *pdev,
+					   pci_channel_state_t state)
+{
+	struct mgr *m = pci_get_drvdata(pdev);
+
+	switch (state) {
+	case pci_channel_io_normal:
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	case pci_channel_io_frozen:
+		dev_warn(m->ctrl.device,
+			 "fatal PCIe error: clients suspended, the link is reset\n");
+		WRITE_ONCE(m->link_error, true);
+		if (mgr_stop_for_reset(m))
+			mgr_link_failed(m);
+		return PCI_ERS_RESULT_NEED_RESET;
+	default:
+		dev_err(m->ctrl.device, "fatal PCIe error, for good\n");
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
+}
+
+static pci_ers_result_t mgr_slot_reset(struct pci_dev *pdev)
+{
+	mgr_link_reset(pci_get_drvdata(pdev));
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void mgr_error_resume(struct pci_dev *pdev)
+{
+	struct mgr *m = pci_get_drvdata(pdev);
+
+	flush_delayed_work(&m->retry_work);
+	flush_work(&m->ctrl.reset_work);
+}
+
 static const struct pci_error_handlers mgr_err_handler = {
+	.error_detected = mgr_error_detected,
+	.slot_reset = mgr_slot_reset,
+	.resume = mgr_error_resume,
 	.reset_prepare = mgr_reset_prepare,
 	.reset_done = mgr_reset_done,
 };
@@ -474,11 +591,13 @@ static DEVICE_ATTR_RO(_name)
 MGR_ATTR(incarnation, "%#llx", mgr_incarnation(m));
 MGR_ATTR(queue_pairs_total, "%u", READ_ONCE(m->nr_pairs));
 MGR_ATTR(queue_pairs_free, "%u", mgr_pairs_free(m));
+MGR_ATTR(quirks, "%#lx", m->ctrl.quirks & ~NVME_QUIRK_IGNORE_DEV_SUBNQN);
 
 static struct attribute *mgr_attrs[] = {
 	&dev_attr_incarnation.attr,
 	&dev_attr_queue_pairs_total.attr,
 	&dev_attr_queue_pairs_free.attr,
+	&dev_attr_quirks.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(mgr);
