@@ -7,7 +7,7 @@ set(FAULTS faults/pulled-cable faults/killed-host faults/removed-drive faults/re
 set(P2P p2p/cpu-window p2p/drive-writes-memory p2p/drive-reads-memory p2p/interrupt p2p/ledger p2p/unmapped)
 set(LINKS smartio/local smartio/echo smartio/link smartio/reload smartio/late-store smartio/fence smartio/killed-host)
 set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/sharing share/coming-and-going
-  share/unload-under-load share/killed-borrower share/pulled-cable share/starved share/swap share/reset-under-load share/pcie-error share/flush share/fence share/reservations share/lender-reload share/namespaces
+  share/unload-under-load share/killed-borrower share/pulled-cable share/starved share/swap share/reset-under-load share/flush share/fence share/reservations share/lender-reload share/namespaces
   share/lender-reboot)
 # A function lent whole, here the fabric's drive.
 set(LENDING lending/drive lending/take-back lending/killed-borrower)
@@ -18,7 +18,7 @@ string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
   smartio_nvme/client-timeouts smartio_nvme/client-early)
 set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/flaps failover/events)
-set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch smartioctl/doctor)
+set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
 # Of the harness itself, without any host: they run each time, and first.
 file(GLOB HARNESS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/harness/*)
@@ -84,7 +84,7 @@ on_cluster(intel-spr pair-intel-spr ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR})
 on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX})
 on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL})
 on_cluster(share-iommu star-iommu ${SHARE_IOMMU})
-on_cluster(share-pair pair ${SHARE_AGAIN} share/large-queues)
+on_cluster(share-pair pair ${SHARE_AGAIN} share/large-queues share/pcie-error)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
 on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER})
 if(SMARTIO_LONG)
@@ -92,11 +92,6 @@ if(SMARTIO_LONG)
   on_cluster(share-intel-icx star-intel-icx ${SHARE})
   on_cluster(dual-intel-spr pair-dual-intel-spr ${FAILOVER})
   on_cluster(dual-intel-icx pair-dual-intel-icx ${FAILOVER})
-  # IOMMUs that are set up otherwise, or are AMD's.
-  foreach(iommu lazy amd no-remapping)
-    on_cluster(${iommu} pair-${iommu} smartioctl/doctor share/attach share/interrupts share/pulled-cable)
-    on_cluster(${iommu}-dual pair-${iommu}-dual failover/flaps)
-  endforeach()
 endif()
 on_cluster(p2p star-p2p ${P2P} ${P2P_LONG})
 # side-by-side brings a pair up besides, the others one of their own.
