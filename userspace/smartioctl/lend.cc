@@ -391,4 +391,17 @@ Outcome<void> Lender::lend_all(const Options& options) {
   return {};
 }
 
+Outcome<void> Lender::lend_chosen(std::string_view address, const Options& options) {
+  const auto named = parse_pci_address(address);
+  if (!named) return refuse(fmt::format("{:?} is not a PCI address such as 0000:01:00.0", address), Exit::kUsage);
+  const auto choices = choices_.read().choices;
+  const auto choice = std::ranges::find(choices, *named, &Choice::pci);
+  if (choice == choices.end()) return refuse(fmt::format("{} was not chosen to be lent at boot", *named));
+  Options once = options;
+  once.persist = false;
+  if (auto lent = lend_choice(*choice, once); !lent) return lent;
+  follow_moves({*choice});
+  return {};
+}
+
 }  // namespace smartio::ctl

@@ -228,6 +228,22 @@ TEST_F(LendTest, AllGoesOnAfterAFailure) {
   EXPECT_TRUE(lent(kSecond));
 }
 
+TEST_F(LendTest, OneOfThoseThatWereChosen) {
+  sysfs.add_drive(kSecond, "S2", "");
+  ASSERT_TRUE(choices.keep({.pci = kSecond, .vendor = "0x1b36", .device = "0x0010", .serial = "S2", .model = ""}));
+  const auto refused = lender.lend_chosen(kFirst, options);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("was not chosen"));
+  EXPECT_EQ(driver(kFirst), "nvme");
+
+  ASSERT_TRUE(choices.keep({.pci = kFirst, .vendor = "0x8086", .device = "0x0010", .serial = "", .model = ""}));
+  EXPECT_FALSE(lender.lend_chosen(kFirst, options));
+  EXPECT_EQ(driver(kFirst), "nvme");
+  ASSERT_TRUE(lender.lend_chosen(kSecond, options));
+  EXPECT_TRUE(lent(kSecond));
+  EXPECT_FALSE(lent(kFirst));
+}
+
 TEST_F(LendTest, AMovedDriveIsFollowed) {
   sysfs.add_drive(kSecond, "S2", "nvme");
   ASSERT_TRUE(choices.keep({.pci = kFirst, .vendor = "0x1b36", .device = "0x0010", .serial = "S2", .model = ""}));

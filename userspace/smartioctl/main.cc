@@ -36,6 +36,7 @@ struct Arguments {
   unsigned timeout = 30;
   double interval = 1;
   bool all = false;
+  bool chosen = false;
   bool check = false;
 };
 
@@ -105,9 +106,10 @@ int lend_or_unlend(const Arguments& arguments, bool lending) {
   Lender lender(sysfs, kernel, use, choices, [](const std::string& line) { fmt::print("{}\n", line); });
   Lender::Options options = arguments.lending;
   options.patience = std::chrono::seconds(arguments.timeout);
-  const auto done = arguments.all ? lender.lend_all(options)
-                    : lending     ? lender.lend(arguments.device, options)
-                                  : lender.unlend(arguments.device, options);
+  const auto done = arguments.all      ? lender.lend_all(options)
+                    : arguments.chosen ? lender.lend_chosen(arguments.device, options)
+                    : lending          ? lender.lend(arguments.device, options)
+                                       : lender.unlend(arguments.device, options);
   std::fflush(stdout);
   return done ? 0 : end_with(done.error());
 }
@@ -132,7 +134,7 @@ int fence_or_unfence(const Arguments& arguments, bool fencing) {
   if (fencing) {
     fmt::print("{} is fenced: nothing of it reaches a device of {} any more\n", arguments.host, fmt::join(*done, ", "));
   } else if (done->empty()) {
-    fmt::print("no host refuses this one\n");
+    fmt::print("this host is not fenced anywhere\n");
   } else {
     fmt::print("{} may use the devices of {} again\n", arguments.host, fmt::join(*done, ", "));
   }
@@ -169,7 +171,8 @@ int run(int argc, char** argv) {
   auto* lend = app.add_subcommand("lend", "lend a drive to all hosts, or any PCI function to one");
   auto* device = lend->add_option("BDF", arguments.device, "its PCI address: 01:00.0 or 0000:01:00.0");
   auto* all = lend->add_flag("--all", arguments.all, "all that --persist chose");
-  lend->add_flag("--persist", arguments.lending.persist, "and at every boot")->excludes(all);
+  auto* persist = lend->add_flag("--persist", arguments.lending.persist, "and at every boot")->excludes(all);
+  lend->add_flag("--chosen", arguments.chosen, "only if --persist chose it")->excludes(all)->excludes(persist);
   device->excludes(all);
   lend->add_option("--as", arguments.lending.as,
                    "nvme: a drive that all hosts share; pci: the whole function, to one host")

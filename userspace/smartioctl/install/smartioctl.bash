@@ -74,7 +74,7 @@ _smartioctl() {
 		case $command in
 		'') words='lend unlend borrow return list status topology doctor fence unfence watch --help --version --sysfs --choices' ;;
 		lend)
-			words="--all --persist --as --trust-borrowers --shared-group --force --timeout --help"
+			words="--all --chosen --persist --as --trust-borrowers --shared-group --force --timeout --help"
 			if [[ " ${COMP_WORDS[*]} " = *' --as nvme '* ]]; then
 				words+=" $(_smartioctl_drives)"
 			else
