@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # What smartio-gfs2 and smartio-ocfs2 have in common: a corosync membership, and dlm_controld, which fences with
-# fence_smartio. On machines with systemd its units run the daemons; elsewhere they are started here.
+# fence_smartio. On machines with systemd smartio-fs@.service has the daemons started; elsewhere they are started here.
 
 die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 wait_for() { # SECONDS WHAT COMMAND…
@@ -56,6 +56,9 @@ write_membership() {
 		for n in "${!names[@]}"; do printf 'connect smartio node=%d port=%s\n' $((n + 1)) "${names[n]}"; done
 		printf 'unfence smartio\n'
 	} > /etc/dlm/dlm.conf
+	# udev would load it when the drive appears, before this host is a member.
+	mkdir -p /etc/modprobe.d
+	echo 'blacklist smartio_nvme' > /etc/modprobe.d/smartio-cluster.conf
 }
 
 # stable DEVICE: refuses names that the kernel gives in the order in which it finds disks: /dev/nvme0n1 of one host is
@@ -89,24 +92,25 @@ lender_knows_us() {
 	[ $status = 0 ] || [ $status = 2 ]
 }
 
-start_membership() {
-	local device
-	[ -e /etc/corosync/corosync.conf ] || die "$(basename "$0") configure comes first"
+await_lender() {
+	[ -e /etc/dlm/dlm.conf ] || die "$(basename "$0") configure comes first"
 	[ -d /sys/class/smartio_host ] || modprobe ntb_smartio
 	wait_for 300 "a lender that can be asked to let this host in (fence_smartio -o status -n $(uname -n))" lender_knows_us
+}
+start_daemons() {
+	local device
 	modprobe dlm
 	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
-	if with_systemd; then
-		systemctl start corosync dlm
-	else
-		mkdir -p /run/dlm_controld /dev/misc
-		for device in dlm-control dlm-monitor dlm_plock; do	# udev's job
-			[ -e /dev/misc/$device ] || ln -s ../$device /dev/misc/$device
-		done
-		pidof corosync > /dev/null || corosync
-		wait_for 60 "a quorum of the cluster" quorate
-		pidof dlm_controld > /dev/null || dlm_controld
-	fi
+	mkdir -p /run/dlm_controld /dev/misc
+	for device in dlm-control dlm-monitor dlm_plock; do	# udev's job
+		[ -e /dev/misc/$device ] || ln -s ../$device /dev/misc/$device
+	done
+	pidof corosync > /dev/null || corosync
+	wait_for 60 "a quorum of the cluster" quorate
+	pidof dlm_controld > /dev/null || dlm_controld
+}
+# When the daemons run.
+join_membership() {
 	wait_for 60 "a quorum of the cluster" quorate
 	wait_for 60 "dlm_controld" dlm_ready
 	# Not before: a host that has used the drive since it was booted, and is fenced only then, for it died while its lender
@@ -121,13 +125,45 @@ stop_one() {
 	wait_for 30 "$1 to end" not_running "$1"
 }
 not_running() { ! pidof "$1"; }
-# In this order: a host whose dlm_controld goes after corosync is fenced.
-stop_membership() {
-	if with_systemd; then
-		systemctl stop dlm corosync
-	else
-		stop_one dlm_controld kill
-		! pidof corosync > /dev/null || corosync-cfgtool -H > /dev/null
-		wait_for 30 "corosync to end" not_running corosync
-	fi
+# In this order: a host whose dlm_controld ends after corosync is fenced.
+stop_daemons() {
+	stop_one dlm_controld kill
+	! pidof corosync > /dev/null || corosync-cfgtool -H > /dev/null
+	wait_for 30 "corosync to end" not_running corosync
+}
+
+# membership start|stop|join|leave|wait FILE_SYSTEM: start and stop are for people. smartio-fs@.service calls join and leave,
+# when systemd has started the daemons and before it stops them, and smartio-lender.service calls wait. The script defines
+# join_fs, leave_fs and refuse_mounted.
+membership() {
+	case $1 in
+	wait) await_lender ;;
+	join)
+		join_membership
+		join_fs
+		;;
+	leave)
+		refuse_mounted
+		leave_fs
+		;;
+	start)
+		[ -e /etc/dlm/dlm.conf ] || die "$(basename "$0") configure comes first"
+		if with_systemd; then
+			systemctl start "smartio-fs@$2.service"
+		else
+			await_lender
+			start_daemons
+			membership join "$2"
+		fi
+		;;
+	stop)
+		refuse_mounted
+		if with_systemd; then
+			systemctl stop "smartio-fs@$2.service" dlm.service corosync.service smartio-lender.service
+		else
+			membership leave "$2"
+			stop_daemons
+		fi
+		;;
+	esac
 }
