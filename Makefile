@@ -24,7 +24,7 @@ in_tree := $(tree)
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all help demo demo-failover setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-mutants check-scale check-long check-debug fuzz \
+.PHONY: all help deb demo demo-failover setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-mutants check-packages check-scale check-long check-debug fuzz \
 	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-gate bench-gate-renew bench-failover lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
@@ -52,12 +52,26 @@ build: ready ## the C++ programs, in build/userspace
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
 	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartio-tcg-count smartioctl fence_smartio
 
-install: build ## smartioctl, its manual page, completion, udev rule and systemd unit (DESTDIR, PREFIX)
+# Of what setup makes it needs the tree alone.
+install: ## the tools, their manual pages, completion, udev rules and systemd units (DESTDIR, PREFIX)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --only tree
 	@rm -rf build/stage
+	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
+	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio
 	@$(tree) env DESTDIR="$$PWD/build/stage" cmake --install $(programs) --component smartioctl --strip --prefix $(PREFIX) >build/install.log
 	@mkdir -p "$(DESTDIR)/"
 	@cp -dR --preserve=mode build/stage/. "$(DESTDIR)/"
 	@cd build/stage && find . -type f -printf '$(DESTDIR)/%P\n' | sort
+
+deb: ## Debian packages, in build/deb/VERSION, and what lintian says (VERSION=…: another version than packaging/version)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --only packaging
+	@SMARTIO_ROOT=packaging $(tree) scripts/build-debs $(VERSION)
+
+check-packages: build ## the packages on hosts with systemd: install, boot, lend, upgrade, remove, purge (PARTS="disk hosts"; not in make check)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --packaging
+	@SMARTIO_ROOT=packaging $(tree) scripts/build-debs
+	@SMARTIO_ROOT=packaging $(tree) scripts/build-debs $$(cat packaging/version).1
+	@$(tree) scripts/check-packages $(PARTS)
 
 modules_install: modules ## the modules, in lib/modules/RELEASE/updates (DESTDIR); depmod if DESTDIR is empty
 	@scripts/install-modules
@@ -137,7 +151,7 @@ lint: ready ## clang-format, shellcheck, checkpatch, sparse
 	@$(tree) scripts/lint
 
 clean: ## what was compiled, not what was set up
-	rm -rf build/userspace build/check build/stage build/modules* build/guest-overlay*
+	rm -rf build/deb build/userspace build/check build/stage build/modules* build/guest-overlay*
 
 distclean: clean ## everything in the build folder (a SMARTIO_CACHE elsewhere stays)
 	rm -rf --one-file-system build

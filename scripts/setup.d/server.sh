@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# The server image (setup --packaging): a Debian 13 with systemd, udev, apt and dkms, for hosts whose topology says
+# image = "server". Each of them writes to a copy of its own.
+#
+#   guest-server/root.tar  all files of a server host
+#   guest-server/root.img  the same as a disk, ext4; it has no partition and no boot loader, since QEMU starts the kernel
+#   guest-server/initrd    loads the disk's driver, mounts it and starts systemd
+
+step_server_rootfs() {
+	local part=$cache/guest-server/rootfs.tar.part
+	mkdir -p "$cache/guest-server"
+	# The settings that keep documents out of the other images do not stay: packages are compared file by file here.
+	# shellcheck disable=SC2016
+	bootstrap server apt "$top/scripts/setup.d/server.list" --format=tar \
+		--customize-hook='rm -rf "$1"/etc/dpkg/dpkg.cfg.d/99mmdebstrap "$1"/var/lib/apt/lists/* "$1"/etc/apt/preferences.d/qemu "$1"/etc/apt/sources.list' \
+		--customize-hook='chroot "$1" passwd -d root' \
+		"$suite" "$part"
+	mv "$part" "$cache/guest-server/rootfs.tar"
+	outcome "$(du -m "$cache/guest-server/rootfs.tar" | cut -f 1) MB"
+}
+
+# Units that only cost an emulated host time. Those of the cluster's daemons are started in order by smartio-fs@.service.
+server_masked='apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer logrotate.timer
+	man-db.timer systemd-tmpfiles-clean.timer e2scrub_reap.service systemd-timesyncd.service'
+
+step_server() {
+	local release extra=$cache/guest-server/extra.part tar=$cache/guest-server/root.tar.part part=$cache/guest-server/root.img.part unit
+	release=$(<"$cache/linux/release")
+	tar -t -f "$cache/guest-server/rootfs.tar" "./usr/lib/modules/$release/modules.dep" >/dev/null 2>&1 || {
+		echo "The server's packages have another kernel than the tree, Linux $release: the mirror has changed."
+		echo "Remove $cache/stamps/tree and $cache/stamps/server_rootfs, and run setup again."
+		return 1
+	}
+	rm -rf "$extra"
+	mkdir -p "$extra"/{smartio,etc/systemd/{system/multi-user.target.wants,system.conf.d,network}}
+	# An emulated host on a busy machine takes longer than 90 s to find its devices.
+	printf '[Manager]\nDefaultDeviceTimeoutSec=900\nDefaultTimeoutStartSec=900\n' >"$extra/etc/systemd/system.conf.d/smartio.conf"
+	cp "$top"/selftests/guest/server/smartio-guest "$extra/smartio/"
+	cp "$top"/selftests/guest/server/smartio-guest.service "$extra/etc/systemd/system/"
+	ln -s ../smartio-guest.service "$extra/etc/systemd/system/multi-user.target.wants/"
+	# Interfaces keep the kernel's names.
+	ln -s /dev/null "$extra/etc/systemd/network/99-default.link"
+	for unit in $server_masked; do ln -s /dev/null "$extra/etc/systemd/system/$unit"; done
+	: >"$extra/etc/machine-id"
+	cp "$cache/guest-server/rootfs.tar" "$tar"
+	for unit in corosync dlm; do
+		tar --delete -f "$tar" "./etc/systemd/system/multi-user.target.wants/$unit.service" || true
+	done
+	tar --append --owner=0 --group=0 --numeric-owner -C "$extra" -f "$tar" ./smartio ./etc
+	truncate -s 6G "$part"
+	in_tree mkfs.ext4 -q -F -L server -d "$tar" "$part"
+	rm -rf "$extra"
+	server_initrd
+	mv "$tar" "$cache/guest-server/root.tar"
+	mv "$part" "$cache/guest-server/root.img"
+	outcome "$(du -m "$cache/guest-server/root.img" | cut -f 1) MB"
+}
+
+server_initrd() {
+	local release dir=$cache/guest-server/initrd.dir modules module file
+	release=$(<"$cache/linux/release")
+	modules=$cache/guest/modules/usr/lib/modules/$release
+	rm -rf "$dir"
+	mkdir -p "$dir"/{bin,dev,modules,new}
+	cp "$cache/tree/bin/busybox" "$dir/bin/"
+	cp "$top/selftests/guest/server/initramfs-init" "$dir/init"
+	# virtio_net, because udev comes to it only after a minute or two.
+	for module in virtio_blk crc32c_generic ext4 virtio_net; do
+		awk -v m="$module" '$1 ~ "/" m "\\.ko:$" { sub(/:/, "", $1); for (i = NF; i > 0; i--) print $i }' "$modules/modules.dep"
+	done | awk '!seen[$0]++' >"$dir/files"
+	while read -r file; do
+		cp "$modules/$file" "$dir/modules/"
+		echo "${file##*/}"
+	done <"$dir/files" >"$dir/modules/order"
+	rm "$dir/files"
+	in_tree sh -euc 'cd "$1" && find . | cpio --quiet -o -H newc -R 0:0 >"$2"' sh "$dir" "$cache/guest-server/initrd.part"
+	rm -rf "$dir"
+	mv "$cache/guest-server/initrd.part" "$cache/guest-server/initrd"
+}
