@@ -28,6 +28,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kFabricPatience = 30s;
 constexpr auto kEndPatience = 5s;
+constexpr auto kDiskPatience = 60s;
 constexpr std::size_t kLinesShown = 20;
 constexpr std::size_t kLinesOfOops = 100;
 
@@ -118,6 +119,10 @@ Result<void> Cluster::prepare(State& state, const Topology& topology, const std:
     report_("without the fabric: the hosts get no cables, no drives, no devices and no network");
   }
   if (auto made = make_disks(topology); !made) return made;
+  for (const Host& host : topology.hosts) {
+    if (host.image != topology::Image::server) continue;
+    if (auto made = make_disk(host); !made) return made;
+  }
   // This checkout's own modules and test programs go on top: a second archive behind the first, 4-byte aligned, as
   // the kernel's initramfs format (Documentation/driver-api/early-userspace/buffer-format.rst) wants it.
   std::error_code ignored;
@@ -145,6 +150,24 @@ Result<void> Cluster::make_disks(const Topology& topology) const {
       return fail(fmt::format("{} has {}, the topology says {}: remove it, or mend the topology", file.string(),
                               format_size(size), format_size(device.size)));
     }
+  }
+  return {};
+}
+
+Result<void> Cluster::make_disk(const Host& host) {
+  const std::string name = fmt::format("{}.{}", host.name, kServerDisk);
+  std::error_code ignored;
+  std::filesystem::remove(folder_.file(name), ignored);
+  std::vector<std::string> words = installation_.tree_prefix();
+  words.insert(words.end(), {"qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b",
+                             installation_.server_root().string(), name});
+  const std::string log = host.name + ".disk.log";
+  auto process = GatedProcess::fork({.argv = std::move(words), .folder = folder_.path(), .output = log});
+  if (!process) return std::unexpected(process.error());
+  if (auto released = process->release(); !released) return released;
+  if (!wait_gone(process->id(), Deadline::in(kDiskPatience)) || !std::filesystem::exists(folder_.file(name))) {
+    return fail(
+        fmt::format("{}: its disk could not be made: {}", host.name, last_lines(folder_.file(log), kLinesShown)));
   }
   return {};
 }
@@ -299,6 +322,9 @@ Result<void> Cluster::up(const UpOptions& options) {
   const auto topology = topology::load(*file);
   if (!topology) return std::unexpected(topology.error());
   if (auto there = installation_.check(options.with_fabric); !there) return there;
+  if (std::ranges::find(topology->hosts, topology::Image::server, &Host::image) != topology->hosts.end()) {
+    if (auto there = installation_.check_server(); !there) return there;
+  }
   if (options.count_instructions && !std::filesystem::exists(installation_.counter())) {
     return fail(fmt::format("{} is missing: run 'make build'", installation_.counter().string()));
   }

@@ -82,6 +82,8 @@ class Cluster {
   Result<void> prepare(State& state, const topology::Topology& topology, const std::filesystem::path& file);
   /// The files of disks of QEMU's own devices, sparse; they survive `down` as those of drives do.
   Result<void> make_disks(const topology::Topology& topology) const;
+  /// The disk of a server host, as it was installed.
+  Result<void> make_disk(const topology::Host& host);
   Result<void> start_fabric(State& state);
   Result<void> start_host(State& state, const topology::Topology& topology, const topology::Host& host);
   Result<void> wait_hosts(State& state, const topology::Topology& topology, std::chrono::seconds patience);

@@ -24,6 +24,8 @@ Result<Installation> Installation::from_environment() {
       fabric != nullptr ? std::filesystem::path(fabric) : found.top / "build/userspace/fabric/smartio-fabric";
   const char* flavour = std::getenv("SMARTIO_KERNEL");
   if (flavour != nullptr) found.kernel_flavour = flavour;
+  const char* server = std::getenv("SMARTIO_SERVER_IMAGE");
+  if (server != nullptr) found.server_image = std::filesystem::absolute(server);
   if (found.kernel_flavour != "" && found.kernel_flavour != "debug" && found.kernel_flavour != "backports") {
     return fail(fmt::format("SMARTIO_KERNEL={}: there is \"debug\", \"backports\", or nothing for the stock kernel",
                             found.kernel_flavour));
@@ -48,6 +50,15 @@ Result<void> Installation::check(bool with_fabric) const {
   }
   if (with_fabric && !std::filesystem::exists(fabric)) {
     return fail(fmt::format("{} is missing: run 'make build'", fabric.string()));
+  }
+  return {};
+}
+
+Result<void> Installation::check_server() const {
+  for (const auto& file : {server_root(), server_initrd()}) {
+    if (!std::filesystem::exists(file)) {
+      return fail(fmt::format("{} is missing: run 'scripts/setup --packaging'", file.string()));
+    }
   }
   return {};
 }

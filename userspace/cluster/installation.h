@@ -11,13 +11,14 @@ namespace smartio::cluster {
 
 /// Where the things are that a cluster is made of: this checkout, and the cache that scripts/setup filled.
 struct Installation {
-  std::filesystem::path top;     ///< the checkout
-  std::filesystem::path cache;   ///< $SMARTIO_CACHE
-  std::filesystem::path fabric;  ///< the program smartio-fabric
-  std::string kernel_flavour{};  ///< "" for the stock kernel; "debug", "backports": see scripts/setup
+  std::filesystem::path top;             ///< the checkout
+  std::filesystem::path cache;           ///< $SMARTIO_CACHE
+  std::filesystem::path fabric;          ///< the program smartio-fabric
+  std::string kernel_flavour{};          ///< "" for the stock kernel; "debug", "backports": see scripts/setup
+  std::filesystem::path server_image{};  ///< the disk that server hosts begin with; empty: that of `setup --packaging`
 
   /// From the environment that scripts/cluster sets: SMARTIO_TOP, SMARTIO_CACHE, SMARTIO_FABRIC,
-  /// SMARTIO_KERNEL.
+  /// SMARTIO_KERNEL, SMARTIO_SERVER_IMAGE.
   static Result<Installation> from_environment();
 
   // Uncompressed, so that QEMU starts it at once by its PVH entry; but that one runs code that KASAN instruments before
@@ -27,6 +28,10 @@ struct Installation {
   }
   [[nodiscard]] std::filesystem::path initrd() const { return guest() / "initrd"; }
   [[nodiscard]] std::filesystem::path root_image() const { return cache / "guest/root.img"; }
+  [[nodiscard]] std::filesystem::path server_root() const {
+    return server_image.empty() ? cache / "guest-server/root.img" : server_image;
+  }
+  [[nodiscard]] std::filesystem::path server_initrd() const { return cache / "guest-server/initrd"; }
   [[nodiscard]] std::filesystem::path kernel_arguments() const { return guest() / "cmdline"; }
   /// This checkout's own modules and test programs, a cpio archive; there only once something was built.
   [[nodiscard]] std::filesystem::path overlay() const {
@@ -42,6 +47,8 @@ struct Installation {
   [[nodiscard]] std::vector<std::string> tree_prefix() const;
   /// An error that names the first thing missing and what makes it.
   [[nodiscard]] Result<void> check(bool with_fabric) const;
+  /// The same for what server hosts need besides.
+  [[nodiscard]] Result<void> check_server() const;
 
  private:
   [[nodiscard]] std::filesystem::path guest() const {

@@ -259,10 +259,18 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
   // Before all other devices: those that come first are not behind it.
   if (host.iommu != topology::Iommu::none) arguments.device(iommu_device(host));
 
-  arguments.add("-kernel", installation.kernel().string(), "-initrd", options.initrd);
+  const bool server = host.image == topology::Image::server;
+  arguments.add("-kernel", installation.kernel().string());
+  arguments.add("-initrd", server ? installation.server_initrd().string() : options.initrd);
   arguments.add("-append", kernel_arguments(topology, host, options));
-  arguments.add("-blockdev", fmt::format("driver=file,node-name=root,filename={},read-only=on,locking=off",
-                                         installation.root_image().string()));
+  if (server) {
+    arguments.add("-blockdev", fmt::format("driver=qcow2,node-name=root,discard=unmap,file.driver=file,"
+                                           "file.filename={}.{}",
+                                           host.name, kServerDisk));
+  } else {
+    arguments.add("-blockdev", fmt::format("driver=file,node-name=root,filename={},read-only=on,locking=off",
+                                           installation.root_image().string()));
+  }
   arguments.device(fmt::format("virtio-blk-pci,bus=pcie.0,addr={:#x},drive=root,serial=root", kDiskSlot));
 
   const std::string network =

@@ -13,11 +13,14 @@ namespace smartio::cluster {
 /// Where the plugin of HOST's QEMU tells its counts: the socket HOST.counts.sock of the state folder.
 constexpr std::string_view kCounterSocket = "counts.sock";
 
+/// The disk of a server host, a copy on write of Installation::server_root() in the state folder: HOST.root.qcow2.
+constexpr std::string_view kServerDisk = "root.qcow2";
+
 /// What a host's QEMU is told besides the topology.
 struct HostOptions {
   std::string accel = "tcg,thread=multi,tb-size=128";  ///< QEMU's -accel
   std::string kernel_arguments;                        ///< those that all hosts have
-  std::string initrd;                                  ///< path
+  std::string initrd;                                  ///< path; server hosts have their own
   unsigned memory_factor = 1;                          ///< times the topology's memory
   std::string counter{};    ///< path of the plugin that counts instructions; empty: it is not loaded
   bool with_fabric = true;  ///< false: no devices of the fabric and no LAN

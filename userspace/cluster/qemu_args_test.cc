@@ -53,6 +53,17 @@ TEST(QemuArguments, AHostsUuidIsItsOwnAndStays) {
   EXPECT_THAT(values(arguments(pair, 0), "-uuid"), ElementsAre(lender));
 }
 
+TEST(QemuArguments, AServerWritesToADiskOfItsOwn) {
+  auto topology = ours("pair");
+  topology.hosts[0].image = topology::Image::server;
+  const auto words = arguments(topology, 0);
+  EXPECT_THAT(values(words, "-initrd"), ElementsAre("/cache/guest-server/initrd"));
+  EXPECT_THAT(
+      values(words, "-blockdev"),
+      ElementsAre("driver=qcow2,node-name=root,discard=unmap,file.driver=file,file.filename=lender.root.qcow2"));
+  EXPECT_THAT(values(arguments(topology, 1), "-initrd"), ElementsAre("initrd"));
+}
+
 TEST(QemuArguments, OfTheLenderOfAPair) {
   const auto words = arguments(ours("pair"), 0);
   EXPECT_EQ(words[0], "qemu-system-x86_64");

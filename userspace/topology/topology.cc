@@ -104,6 +104,22 @@ class Reader {
     cluster.finish();
   }
 
+  static void read_image(TableReader& reader, Host& host) {
+    constexpr std::string_view kRightImage =
+        "image is \"host\" or \"server\", and \"server\" takes memory of 512M or more";
+    reader.known("image");
+    if (!reader.has("image")) return;
+    const std::string image = reader.text("image", kRightImage);
+    if (image == "server") {
+      host.image = Image::server;
+      if (host.memory < 512 * kMi) {
+        reader.complain("image", fmt::format("memory = {} is too little", format_size(host.memory)), kRightImage);
+      }
+    } else if (image != "host") {
+      reader.complain("image", fmt::format("image = {:?} is not known", image), kRightImage);
+    }
+  }
+
   void read_host(const toml::table& table) {
     TableReader reader(table, "[[host]]", complaints_);
     Host host;
@@ -142,6 +158,7 @@ class Reader {
       reader.complain(host.lazy ? "lazy" : "remapping", "the host has no IOMMU",
                       "lazy and remapping say how its IOMMU works");
     }
+    read_image(reader, host);
     const auto count = reader.number("count", 1, {1, kMostHosts});
     reader.finish();
     if (!reader.has("count")) {

@@ -19,6 +19,8 @@
 //                                       # group; at most 16; default: each behind a root port of its own
 //   family = "amd"                      # whose NTBs it has: or "intel-icx" (Ice Lake), "intel-spr" (Sapphire Rapids);
 //                                       # default "amd"
+//   image = "host"                      # or "server": systemd, udev and apt, on a disk of its own, 512M or more;
+//                                       # default "host"
 //   count = 31                          # 1 to 64: hosts NAME1 to NAME31 instead of one NAME
 //
 //   [[cable]]                           # none or more: an NTB adapter in each of two hosts, and the cable
@@ -75,6 +77,8 @@ namespace smartio::topology {
 enum class Iommu : std::uint8_t { none, intel, amd };
 /// As files and commands spell it.
 std::string_view word_of(Iommu iommu);
+/// What a host boots: the small root that all share, or a Debian with systemd that it may write to.
+enum class Image : std::uint8_t { host, server };
 
 /// Whose NTBs a host has.
 enum class NtbFamily : std::uint8_t { amd, intel_icx, intel_spr };
@@ -93,6 +97,7 @@ struct Host {
   bool lazy = false;        ///< what was unmapped is out of reach later
   bool remapping = true;    ///< of interrupts, by the IOMMU
   bool one_switch = false;  ///< all endpoints are behind one switch without ACS
+  Image image = Image::host;
 };
 
 /// One NTB connection between two hosts. A [[cable]] with count = 2 ("dual adapters") makes two of them.

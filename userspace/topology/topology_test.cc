@@ -83,6 +83,7 @@ iommu = "intel"
 lazy = true
 remapping = false
 one_switch = true
+image = "server"
 [[host]]
 name = "b-2"
 memory = 134217728
@@ -119,6 +120,8 @@ size = 8192
   EXPECT_FALSE(t->hosts[1].lazy);
   EXPECT_TRUE(t->hosts[1].remapping);
   EXPECT_FALSE(t->hosts[1].one_switch);
+  EXPECT_EQ(t->hosts[0].image, Image::server);
+  EXPECT_EQ(t->hosts[1].image, Image::host);
   EXPECT_EQ(t->hosts[1].memory, 128ULL << 20);
   EXPECT_EQ(t->hosts[1].iommu, Iommu::none);
   ASSERT_EQ(t->links.size(), 2U);
@@ -240,6 +243,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"IommuUnknown", host("name = \"a\"\niommu = \"arm\""), 5, "\"arm\" is not known", "\"amd\""},
         Refusal{"LazyWithoutIommu", host("name = \"a\"\nlazy = true"), 5, "no IOMMU", "how its IOMMU works"},
         Refusal{"NoRemappingWithoutIommu", host("name = \"a\"\nremapping = false"), 5, "no IOMMU", "how its IOMMU"},
+        Refusal{"ImageUnknown", host("name = \"a\"\nimage = \"tiny\""), 5, "\"tiny\" is not known", "\"server\""},
+        Refusal{"ImageMemory", host("name = \"a\"\nmemory = \"256M\"\nimage = \"server\""), 6, "too little", "512M"},
         Refusal{"IommuBool", host("name = \"a\"\niommu = true"), 5, "true is not a string", "\"intel\""},
         Refusal{"FamilyUnknown", host("name = \"a\"\nfamily = \"intel\""), 5, "\"intel\" is not known",
                 "\"intel-spr\""},
