@@ -15,7 +15,7 @@ namespace smartio::bench_compare {
 /// What a host does that doesn't depend on how fast it is. Calls are counted where the functions begin.
 enum class Count : std::size_t {
   instructions,       ///< of all its vCPUs, but for those that spin
-  spinning,           ///< instructions that wait for a lock: as many as the other CPU is long in giving it back
+  spinning,           ///< instructions that wait for a lock: grows with how long the lock is held
   user_instructions,  ///< of them those of processes
   interrupts,         ///< all: of devices, timers, other CPUs
   device_interrupts,  ///< common_interrupt()

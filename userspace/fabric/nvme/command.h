@@ -19,7 +19,7 @@ class CommandContext {
   /// The submission queue that it came from: for the Error Information log.
   [[nodiscard]] virtual std::uint16_t sq_id() const = 0;
 
-  /// Bytes that the data pointer was checked for: call once, before the first transfer. Walks PRPs or SGLs and
+  /// Validates the data pointer for `length` bytes: call once, before the first transfer. Walks PRPs or SGLs and
   /// gives the status for a malformed one (PRP Offset Invalid, SGL Descriptor Type Invalid, Data SGL Length
   /// Invalid, …), Success otherwise. `length` 0 is fine and moves nothing.
   virtual Status map_data(std::uint64_t length) = 0;
