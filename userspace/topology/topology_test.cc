@@ -250,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"intel-spr\""},
         Refusal{"FamilyNumber", host("name = \"a\"\nfamily = 4"), 5, "4 is not a string", "\"intel-icx\""},
         Refusal{"HostKey", host("name = \"a\"\nram = \"1G\""), 5, "unknown key \"ram\"",
-                "cpus, family, iommu, lazy, memory, name"},
+                "cpus, family, image, iommu, lazy, memory, name"},
         Refusal{"CableWithoutBetween", with("[[cable]]\ncount = 1\n"), 7, "between is missing", "lender"},
         Refusal{"BetweenText", with("[[cable]]\nbetween = \"ab\"\n"), 8, "not an array", "two different"},
         Refusal{"BetweenOne", with("[[cable]]\nbetween = [\"a\"]\n"), 8, "two different", "primary side first"},
