@@ -344,8 +344,7 @@ struct export_listener {
 };
 
 void export_listener_add(struct export_listener *listener);
-int lend_init(const struct attribute_group **class_groups,
-	      const struct attribute_group **groups);
+int lend_init(const struct attribute_group **groups);
 void lend_exit(void);
 
 #endif /* _SMARTIO_EXPORT_H */

@@ -281,12 +281,10 @@ static struct notifier_block export_fence_notifier = {
 };
 
 /* Devices may be lent. */
-int __init lend_init(const struct attribute_group **class_groups,
-		     const struct attribute_group **groups)
+int __init lend_init(const struct attribute_group **groups)
 {
 	int ret;
 
-	export_class.class_groups = class_groups;
 	export_class.dev_groups = groups;
 	ret = class_register(&export_class);
 	if (ret)

@@ -79,7 +79,7 @@ static int __init smartio_init(void)
 	ret = smartio_bus_init(smartio_path_groups);
 	if (ret)
 		goto exit_hosts;
-	ret = lend_init(smartio_export_class_groups, smartio_export_groups);
+	ret = lend_init(smartio_export_groups);
 	if (ret)
 		goto exit_bus;
 	local_init();

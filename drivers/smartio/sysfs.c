@@ -3,6 +3,8 @@
  * What people and tools see of hosts, exports and paths. smartioctl reads
  * these: names and formats stay as they are.
  */
+#include <linux/moduleparam.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 
 #include "export.h"
@@ -208,32 +210,25 @@ static struct attribute *smartio_path_attrs[] = {
 
 SMARTIO_GROUPS(smartio_path);
 
-/* ---- /sys/class/smartio_export ---- */
+/* ---- /sys/module/smartio/parameters ---- */
 
-static ssize_t shared_group_show(const struct class *class,
-				 const struct class_attribute *attr, char *buf)
+static int shared_group_get(char *buf, const struct kernel_param *param)
 {
 	return group_allowed_show(buf);
 }
 
-static ssize_t shared_group_store(const struct class *class,
-				  const struct class_attribute *attr,
-				  const char *buf, size_t count)
+static int shared_group_set(const char *value, const struct kernel_param *param)
 {
-	int ret = group_allow(buf, count);
-
-	return ret ? ret : count;
+	return group_allow(value, strlen(value));
 }
 
-static struct class_attribute class_attr_shared_group =
-	__ATTR(shared_group, 0600, shared_group_show, shared_group_store);
-
-static struct attribute *smartio_export_class_attrs[] = {
-	&class_attr_shared_group.attr,
-	NULL,
+static const struct kernel_param_ops shared_group_ops = {
+	.get = shared_group_get,
+	.set = shared_group_set,
 };
 
-SMARTIO_GROUPS(smartio_export_class);
+module_param_cb(shared_group, &shared_group_ops, NULL, 0600);
+MODULE_PARM_DESC(shared_group, "write a PCI address: the next time that this device is lent, it may be in one IOMMU group with an NTB");
 
 /* ---- /sys/class/smartio_export/PCI ---- */
 

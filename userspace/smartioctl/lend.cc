@@ -167,7 +167,7 @@ void Lender::give_back(const std::string& pci, const Service& service, const std
 
 void Lender::permit(const std::string& pci, const Service& service, const Permissions& permissions) {
   // The core asks for an NTB in the group of whatever is lent, once.
-  if (permissions.shared_group) static_cast<void>(sysfs_.write("class/smartio_export/shared_group", pci));
+  if (permissions.shared_group) static_cast<void>(sysfs_.write("module/smartio/parameters/shared_group", pci));
   if (&service != &kPci) return;
   const std::string folder = fmt::format("module/{}/parameters/", service.driver);
   for (const auto& [name, value] : {std::pair{"trust_borrowers", permissions.trust_borrowers},
