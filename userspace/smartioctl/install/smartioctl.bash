@@ -85,7 +85,8 @@ _smartioctl() {
 		return) words="--force --help $(_smartioctl_offered 1)" ;;
 		unlend | take-back) words="--persist --force --timeout --help $(_smartioctl_exports)" ;;
 		status) words='--check --output --help' ;;
-		list | topology | doctor) words='--output --help' ;;
+		list | topology) words='--output --help' ;;
+		doctor) words='--output --root --help' ;;
 		watch) words='--interval --output --help' ;;
 		fence) words="--at --help $(_smartioctl_hosts '[la]*')" ;;
 		unfence) words="--at --help $(_smartioctl_hosts fenced)" ;;
