@@ -50,7 +50,7 @@ set(NTB_IOMMU ntb/perf ntb/netdev)
 set(FAULTS_IOMMU faults/killed-host faults/removed-drive faults/removed-ntb)
 # The stock drivers on the other family: with the IOMMUs what goes through windows, without them the link and doorbells.
 set(NTB_INTEL_SPR ntb/link ntb/netdev)
-set(NTB_INTEL_ICX ntb/silent ntb/perf ntb/kselftest-tool)
+set(NTB_INTEL_ICX ntb/silent ntb/perf)
 # Ours on it: with the IOMMUs, and with a pool in a window that leads to multiples of its size.
 set(LINKS_INTEL_SPR)
 set(LINKS_INTEL_ICX smartio/link smartio/stuck-window)
