@@ -126,3 +126,10 @@ returned() {
 	expect "the driver of $1 in the lender" "$2" "$(driver_of lender "$pci")"
 }
 nobody_has() { sh_on lender '[ -z "$(cat /sys/class/smartio_export/$1/borrowers)" ]' "$1"; }
+
+# What the borrower's half says of a function whose link was lost; the stock driver's own words are each test's.
+losses() {
+	link_drops cable0
+	log_may lender 'ntb[0-9]+: link to [a-z0-9]+ is down: '
+	log_may borrower 'ntb[0-9]+: link to [a-z0-9]+ is down: '
+}
