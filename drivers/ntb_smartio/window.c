@@ -122,11 +122,14 @@ int link_windows_init(struct ntb_link *link)
 		link_unlimit_addresses(link);
 		return -ENOMEM;
 	}
-	/* a reset does not always do it: whoever was here before may have left
-	 * them open
+	/*
+	 * A reset does not always do it: whoever was here before may have left
+	 * them open, or could not shut them and took the NTB off the bus.
 	 */
 	mutex_lock(&link->window_lock);
 	link_windows_close(link);
+	if (!link->off_bus)
+		pci_set_master(ntb->pdev);
 	mutex_unlock(&link->window_lock);
 	if (!link->base.scattered)
 		return 0;
@@ -149,9 +152,16 @@ void link_windows_exit(struct ntb_link *link)
 	link_unlimit_addresses(link);
 }
 
+/*
+ * What its window can do is known only with the cable in, maybe not yet when it
+ * was asked for. Window 0 leads exactly to the memory.
+ */
 static int link_aperture_open(struct ntb_link *link,
-			      const struct link_aperture *aperture)
+			      struct link_aperture *aperture)
 {
+	if (aperture->mw)
+		link_inbound_stretch(link, aperture->mw, &aperture->base,
+				     &aperture->size);
 	return link_inbound_open(link, aperture->mw, aperture->base,
 				 aperture->size);
 }
@@ -166,7 +176,10 @@ static u64 link_window_base(struct ntb_link *link, unsigned int mw)
 	return 0;
 }
 
-/* One that stays open takes the NTB off the bus until it can be shut. */
+/*
+ * One that stays open takes the NTB off the bus until it can be shut. The peer's
+ * messages can't arrive meanwhile: the link goes down with its next tick.
+ */
 static int link_window_shut(struct ntb_link *link, unsigned int mw)
 {
 	int ret = link_inbound_shut(link, mw, link_window_base(link, mw));
@@ -177,6 +190,7 @@ static int link_window_shut(struct ntb_link *link, unsigned int mw)
 			link->base.name, mw, ret);
 		pci_clear_master(link->ntb->pdev);
 		link->off_bus = true;
+		WRITE_ONCE(link->restart, "a memory window can't be shut");
 	}
 	return ret;
 }
@@ -209,6 +223,8 @@ void link_windows_close(struct ntb_link *link)
 /* Back on the bus, once all can be shut. Returns whether it is there. */
 bool link_windows_retry(struct ntb_link *link)
 {
+	bool on_bus;
+
 	mutex_lock(&link->window_lock);
 	if (link->off_bus && !link_windows_shut(link)) {
 		link->off_bus = false;
@@ -216,32 +232,25 @@ bool link_windows_retry(struct ntb_link *link)
 		dev_info(link->base.dma, "%s: all windows are shut: the NTB is back on the bus\n",
 			 link->base.name);
 	}
+	on_bus = !link->off_bus;
 	mutex_unlock(&link->window_lock);
-	return !link->off_bus;
+	return on_bus;
 }
 
 /*
- * Let the other side at the apertures. What their windows can do is known only
- * now, with the cable in. Returns 0; -EINVAL: a window can't lead there, which
- * does not change; another negative error.
+ * Let the other side at the apertures. Returns 0; -EINVAL: a window can't lead
+ * there, which does not change; another negative error.
  */
 int link_windows_open(struct ntb_link *link)
 {
-	struct link_aperture *aperture;
 	int i, ret = 0;
 
 	lockdep_assert_held(&link->window_lock);
 	link_inbound_learn(link);
 	link->open = true;
-	for (i = 0; i < WIRE_APERTURES && !ret; i++) {
-		aperture = &link->own[i];
-		if (!link_aperture_open_size(aperture))
-			continue;
-		if (i)
-			link_inbound_stretch(link, aperture->mw,
-					     &aperture->base, &aperture->size);
-		ret = link_aperture_open(link, aperture);
-	}
+	for (i = 0; i < WIRE_APERTURES && !ret; i++)
+		if (link_aperture_open_size(&link->own[i]))
+			ret = link_aperture_open(link, &link->own[i]);
 	if (ret)
 		link_windows_close(link);
 	return ret;
