@@ -20,7 +20,7 @@ static const char * const link_reasons[WIRE_REASONS] = {
 	[WIRE_REASON_BAD_HELLO] = "malformed hello",
 	[WIRE_REASON_WINDOW] =
 		"a memory window has no place, is too small, or can't lead where it has to",
-	[WIRE_REASON_GROUP] = "one IOMMU group has the NTB and a lent device",
+	[WIRE_REASON_GROUP] = "the NTB shares its IOMMU group with another device",
 };
 
 const char *link_reason_text(enum wire_reason reason)

@@ -212,8 +212,8 @@ struct smartio_link_ops {
  * @removed: a link is down, for good
  * @fenced: whether a host must be refused now
  * @admit: a host introduces itself on a link. Returns 0; -EACCES: it is fenced;
- *	-EOPNOTSUPP: the link is in one IOMMU group with a lent device; another
- *	error: it can't be admitted; -ENOMEM: not now.
+ *	-EOPNOTSUPP: its function shares an IOMMU group with a device that must not
+ *	be open to it; another error: it can't be admitted; -ENOMEM: not now.
  * @may_rejoin: a fenced host asks for admission; @stale: its wish is older than
  *	the fence. Returns whether it is admitted.
  * @up: the link is up
