@@ -175,13 +175,13 @@ static int mgr_resv_unpack_all(struct mgr *m, const void *data, size_t size)
  */
 static int mgr_resv_nothing(void)
 {
-	struct path folder;
-	int ret = compat_kern_path(state_dir, LOOKUP_FOLLOW | LOOKUP_DIRECTORY,
-				   &folder);
+	struct file *folder = compat_filp_open(state_dir,
+					       O_RDONLY | O_DIRECTORY, 0);
 
-	if (!ret)
-		path_put(&folder);
-	return ret;
+	if (IS_ERR(folder))
+		return PTR_ERR(folder);
+	filp_close(folder, NULL);
+	return 0;
 }
 
 /*

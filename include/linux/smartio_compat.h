@@ -13,7 +13,6 @@
 #include <linux/group_cpus.h>
 #include <linux/hrtimer.h>
 #include <linux/irq.h>
-#include <linux/namei.h>
 
 #ifdef SMARTIO_LINUX_7
 
@@ -74,16 +73,6 @@ static inline struct file *compat_filp_open(const char *name, int flags,
 	return file;
 }
 
-static inline int compat_kern_path(const char *name, unsigned int flags,
-				   struct path *path)
-{
-	int ret = 0;
-
-	scoped_with_init_fs()
-		ret = kern_path(name, flags, path);
-	return ret;
-}
-
 #else
 
 #define COMPAT_ATTACH_ARGS struct iommu_domain *domain, struct device *dev
@@ -119,12 +108,6 @@ static inline struct file *compat_filp_open(const char *name, int flags,
 					    umode_t mode)
 {
 	return filp_open(name, flags, mode);
-}
-
-static inline int compat_kern_path(const char *name, unsigned int flags,
-				   struct path *path)
-{
-	return kern_path(name, flags, path);
 }
 
 static inline void hrtimer_setup(struct hrtimer *timer,
