@@ -276,9 +276,10 @@ void mgr_link_failed(struct mgr *m)
 	queue_delayed_work(m->wq, &m->retry_work, LINK_RESET_S * HZ);
 }
 
-/* The link was reset: the controller is tried now. */
+/* The link was reset: the controller is tried now, or is found to be down. */
 void mgr_link_reset(struct mgr *m)
 {
+	WRITE_ONCE(m->link_error, true);
 	mod_delayed_work(m->wq, &m->retry_work, 0);
 }
 
@@ -286,6 +287,7 @@ static void mgr_reset_do(struct work_struct *work)
 {
 	struct mgr *m = container_of(work, struct mgr, ctrl.reset_work);
 	struct nvme_ctrl *ctrl = &m->ctrl;
+	bool link_error;
 	int ret;
 
 	if (nvme_ctrl_state(ctrl) != NVME_CTRL_RESETTING &&
@@ -293,13 +295,17 @@ static void mgr_reset_do(struct work_struct *work)
 		return;
 	mgr_stop(m);
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_CONNECTING);
-	if (READ_ONCE(m->link_error))
+	/* one that is detected from here on is for the next reset */
+	link_error = xchg(&m->link_error, false);
+	if (link_error)
 		mgr_restore(m);
 	ret = nvme_state_terminal(ctrl) ? -ENODEV : mgr_start(m);
 	trace_smartio_nvme_mgr_reset(m, ret);
 	if (nvme_state_terminal(ctrl))
 		return;
 	if (ret) {
+		if (link_error)
+			WRITE_ONCE(m->link_error, true);
 		mgr_retry_later(m, ret);
 		return;
 	}
@@ -307,7 +313,6 @@ static void mgr_reset_do(struct work_struct *work)
 		 mgr_incarnation(m));
 	m->reported = false;
 	m->backoff_s = 0;
-	WRITE_ONCE(m->link_error, false);
 	mgr_resume(m, MGR_SUSPEND_RESET);
 }
 
