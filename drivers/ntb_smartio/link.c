@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of a link: it is bound to an NTB, finds the other side, is up, goes
- * down, and tries again. One work item, the tick, does all of that, so nothing
+ * The life of a link: it finds the other side, is up, goes down, and tries
+ * again. One work item, the tick, does all of that, so nothing
  * of it happens twice at once.
  *
  *   DOWN      no cable, or the other side's NTB has no driver
@@ -13,13 +13,9 @@
  * side, nonsense in its messages, a fence) leads through link_down(): the
  * windows are shut first, and the next attempt has a new generation.
  */
-#include <linux/dma-mapping.h>
-#include <linux/idr.h>
-#include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/module.h>
 #include <linux/random.h>
-#include <linux/slab.h>
 #include <linux/smartio_recovery.h>
 
 #include "link.h"
@@ -33,18 +29,15 @@
 /* How long a host that said nonsense is left alone. */
 #define LINK_REFUSE_MS	10000
 
-static DEFINE_IDA(link_ida);
-static struct smartio_transport link_transport;
-
-static unsigned int heartbeat_timeout_ms = 1000;
-module_param(heartbeat_timeout_ms, uint, 0444);
+unsigned int link_timeout_ms = 1000;
+module_param_named(heartbeat_timeout_ms, link_timeout_ms, uint, 0444);
 MODULE_PARM_DESC(heartbeat_timeout_ms, "after how long without that the link is taken down");
 
 /*
  * Returns when what was asked for has been done; a link whose NTB goes is down
  * then. Not from the link's own work.
  */
-static void link_settle(struct ntb_link *link)
+void link_settle(struct ntb_link *link)
 {
 	mutex_lock(&link->settle_lock);
 	if (!link->removed) {
@@ -378,7 +371,7 @@ static const char *link_trouble(struct ntb_link *link,
 	link->silent_ms += min(elapsed_ms, 2 * link_heartbeat_ms);
 	if (link->silent_ms > 2 * link_heartbeat_ms && !link_cable(link))
 		return "no cable";
-	if (link->silent_ms > heartbeat_timeout_ms)
+	if (link->silent_ms > link_timeout_ms)
 		return "no heartbeat";
 	return NULL;
 }
@@ -430,7 +423,7 @@ static void link_tick(struct work_struct *work)
 				   msecs_to_jiffies(delay_ms));
 }
 
-/* ---- the NTB client ---- */
+/* ---- events of the NTB ---- */
 
 static void link_event(void *context)
 {
@@ -453,451 +446,34 @@ static void link_doorbell(void *context, int vector)
 	queue_work(link->rx.wq, &link->rx.work);
 }
 
-static const struct ntb_ctx_ops link_ctx_ops = {
+const struct ntb_ctx_ops link_ctx_ops = {
 	.link_event = link_event,
 	.db_event = link_doorbell,
 };
 
-/* ---- what the core asks for ---- */
+/* ---- its beginning and its end ---- */
 
-static void ops_release(struct smartio_link *base)
+void link_life_init(struct ntb_link *link)
 {
-	struct ntb_link *link = to_ntb_link(base);
-
-	link_spare_exit(link);
-	kfree(link);
-}
-
-static int ops_send(struct smartio_link *base, u32 generation,
-		    const struct wire_message *message, const void *payload)
-{
-	return link_send(to_ntb_link(base), generation, message, payload);
-}
-
-static int ops_call(struct smartio_link *base,
-		    const struct wire_message *message, const void *payload,
-		    void *reply, size_t *reply_size, unsigned int timeout_ms)
-{
-	return link_call(to_ntb_link(base), message, payload, reply, reply_size,
-			 timeout_ms);
-}
-
-static void ops_restart(struct smartio_link *base, const char *why)
-{
-	link_restart(to_ntb_link(base), why);
-}
-
-static void ops_settle(struct smartio_link *base)
-{
-	struct ntb_link *link = to_ntb_link(base);
-
-	link_settle(link);
-	/* the window was shut under this lock when the link was taken down */
-	mutex_lock(&link->window_lock);
-	mutex_unlock(&link->window_lock);
-}
-
-static void ops_recheck(struct smartio_link *base)
-{
-	struct ntb_link *link = to_ntb_link(base);
-
-	WRITE_ONCE(link->fence_new, true);
-	link_settle(link);
-}
-
-static void ops_rejoin(struct smartio_link *base, bool ask)
-{
-	struct ntb_link *link = to_ntb_link(base);
-
-	if (!ask && !READ_ONCE(link->rejoin))
-		return;
-	WRITE_ONCE(link->rejoin, ask);
-	link_settle(link);
-}
-
-static void *ops_alloc(struct smartio_link *base, size_t size, dma_addr_t *dma,
-		       gfp_t gfp)
-{
-	return link_alloc(to_ntb_link(base), size, dma, gfp);
-}
-
-static void ops_free(struct smartio_link *base, size_t size, void *cpu,
-		     dma_addr_t dma)
-{
-	link_free(to_ntb_link(base), size, cpu, dma);
-}
-
-static int ops_peer_phys(struct smartio_link *base, u64 addr, u64 size,
-			 phys_addr_t *phys)
-{
-	return link_window_phys(to_ntb_link(base), addr, size, phys);
-}
-
-static int ops_irq_alloc(struct smartio_link *base, const struct cpumask *cpus,
-			 const char *name, struct smartio_irq *irq)
-{
-	return link_irq_alloc(to_ntb_link(base), cpus, name, irq);
-}
-
-static void ops_irq_free(struct smartio_link *base, struct smartio_irq *irq)
-{
-	link_irq_free(to_ntb_link(base), irq);
-}
-
-static void ops_irq_settled(struct smartio_link *base, struct smartio_irq *irq)
-{
-	link_irq_settled(to_ntb_link(base), irq);
-}
-
-static struct page *ops_pages_alloc(struct smartio_link *base, size_t size,
-				    dma_addr_t *dma)
-{
-	return link_pages_alloc(to_ntb_link(base), size, dma);
-}
-
-static void ops_pages_free(struct smartio_link *base, size_t size,
-			   struct page *page, dma_addr_t dma,
-			   const struct smartio_holder *holder)
-{
-	link_release_pages(to_ntb_link(base), size, page, dma, holder);
-}
-
-static int ops_expose(struct smartio_link *base,
-		      const struct smartio_registers *registers,
-		      u64 *peer_addr)
-{
-	return link_expose(to_ntb_link(base), registers, peer_addr);
-}
-
-static void ops_conceal(struct smartio_link *base,
-			const struct smartio_registers *registers,
-			u64 peer_addr, const struct smartio_holder *holder)
-{
-	link_conceal(to_ntb_link(base), registers, peer_addr, holder);
-}
-
-static void ops_stopped(struct smartio_link *base,
-			const struct smartio_holder *holder)
-{
-	link_holder_stopped(to_ntb_link(base), holder);
-}
-
-static int ops_map(struct smartio_link *base, struct device *dev, u64 addr,
-		   u64 size, u64 *device_addr)
-{
-	struct ntb_link *link = to_ntb_link(base);
-	unsigned int mw;
-	dma_addr_t dma;
-	u64 offset;
-	int ret;
-
-	ret = link_window_reach(link, addr, size, &mw, &offset);
-	if (!ret)
-		ret = link_map_device(link, dev, mw, &dma);
-	if (!ret)
-		*device_addr = dma + offset;
-	return ret;
-}
-
-static int ops_map_memory(struct smartio_link *base, struct device *dev,
-			  u64 *offset)
-{
-	struct ntb_link *link = to_ntb_link(base);
-	unsigned int mw;
-	dma_addr_t dma;
-	u64 first;
-	int ret;
-
-	spin_lock(&link->base.lock);
-	mw = link->peer_own[0].mw;
-	first = link->peer_own[0].base;
-	spin_unlock(&link->base.lock);
-	ret = link_map_device(link, dev, mw, &dma);
-	if (!ret)
-		*offset = dma - first;
-	return ret;
-}
-
-static int ops_map_irq(struct smartio_link *base, struct device *dev, u64 addr,
-		       u64 *device_addr)
-{
-	if (addr < LINK_MSI_BASE || addr >= LINK_MSI_BASE + LINK_MSI_SIZE ||
-	    addr % 4)
-		return -EINVAL;
-	return ops_map(base, dev, addr, 4, device_addr);
-}
-
-static void ops_unmap(struct smartio_link *base, struct device *dev)
-{
-	link_unmap_device(to_ntb_link(base), dev);
-	link_pages_forget(to_ntb_link(base));
-}
-
-static int ops_space_alloc(struct smartio_link *base,
-			   struct smartio_space *space)
-{
-	return link_space_alloc(to_ntb_link(base), space);
-}
-
-static void ops_space_free(struct smartio_link *base,
-			   struct smartio_space *space)
-{
-	link_space_free(to_ntb_link(base), space);
-}
-
-static int ops_space_map(struct smartio_link *base,
-			 struct smartio_space *space, u64 addr,
-			 phys_addr_t phys, size_t size, int prot, gfp_t gfp)
-{
-	return link_space_map(to_ntb_link(base), space, addr, phys, size, prot,
-			      gfp);
-}
-
-static size_t ops_space_unmap(struct smartio_link *base,
-			      struct smartio_space *space, u64 addr,
-			      size_t size)
-{
-	return link_space_unmap(to_ntb_link(base), space, addr, size);
-}
-
-static phys_addr_t ops_space_phys(struct smartio_link *base, u64 addr)
-{
-	return link_space_phys(to_ntb_link(base), addr);
-}
-
-static int ops_nest(struct smartio_link *base, struct resource *resource)
-{
-	return link_nest(to_ntb_link(base), resource);
-}
-
-static void ops_unnest(struct smartio_link *base, struct resource *resource)
-{
-	link_unnest(to_ntb_link(base), resource);
-}
-
-static int ops_msi_create(struct smartio_link *base,
-			  const struct smartio_msi_ops *ops, void *context,
-			  struct irq_domain **domain)
-{
-	return link_msi_create(to_ntb_link(base), ops, context, domain);
-}
-
-static void ops_msi_remove(struct smartio_link *base,
-			   struct irq_domain *domain)
-{
-	link_msi_remove(to_ntb_link(base), domain);
-}
-
-static const struct smartio_link_ops link_ops = {
-	.owner = THIS_MODULE,
-	.release = ops_release,
-	.send = ops_send,
-	.call = ops_call,
-	.restart = ops_restart,
-	.settle = ops_settle,
-	.recheck = ops_recheck,
-	.rejoin = ops_rejoin,
-	.alloc = ops_alloc,
-	.free = ops_free,
-	.peer_phys = ops_peer_phys,
-	.irq_alloc = ops_irq_alloc,
-	.irq_free = ops_irq_free,
-	.irq_settled = ops_irq_settled,
-	.pages_alloc = ops_pages_alloc,
-	.pages_free = ops_pages_free,
-	.expose = ops_expose,
-	.conceal = ops_conceal,
-	.stopped = ops_stopped,
-	.map = ops_map,
-	.map_memory = ops_map_memory,
-	.map_irq = ops_map_irq,
-	.unmap = ops_unmap,
-	.space_alloc = ops_space_alloc,
-	.space_free = ops_space_free,
-	.space_map = ops_space_map,
-	.space_unmap = ops_space_unmap,
-	.space_phys = ops_space_phys,
-	.nest = ops_nest,
-	.unnest = ops_unnest,
-	.msi_create = ops_msi_create,
-	.msi_remove = ops_msi_remove,
-};
-
-/* ---- set-up and removal ---- */
-
-static struct ntb_link *link_new(struct ntb_dev *ntb)
-{
-	struct ntb_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
-
-	if (!link)
-		return NULL;
-	link->index = ida_alloc(&link_ida, GFP_KERNEL);
-	if (link->index < 0) {
-		kfree(link);
-		return NULL;
-	}
-	link->base.ops = &link_ops;
-	link->base.transport = &link_transport;
-	link->base.dma = &ntb->pdev->dev;
-	snprintf(link->base.name, sizeof(link->base.name), "ntb%d",
-		 link->index);
 	INIT_DELAYED_WORK(&link->tick, link_tick);
 	mutex_init(&link->settle_lock);
-	xa_init_flags(&link->calls, XA_FLAGS_ALLOC1);
-	init_waitqueue_head(&link->jobs_idle);
-	link->ntb = ntb;
 	link->base.generation = get_random_u32() | 1;
 	link->reason = "";
-	link->rx.deliver = link_receive;
 	link->last_tick = ktime_get();
-	return link;
 }
 
-static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
+void link_life_begin(struct ntb_link *link)
 {
-	u64 doorbells = ntb_db_valid_mask(ntb);
-	struct ntb_link *link;
-	int ret;
-
-	/* A new client's first clear_mask must not open all doorbells. */
-	ntb_db_set_mask(ntb, doorbells);
-	if (ntb_spad_count(ntb) < WIRE_SPADS || !doorbells) {
-		dev_err(&ntb->pdev->dev,
-			"too few scratchpads (%d, %d are needed) or doorbells\n",
-			ntb_spad_count(ntb), WIRE_SPADS);
-		return -ENODEV;
-	}
-	if (ntb_peer_port_count(ntb) != 1) {
-		dev_err(&ntb->pdev->dev, "only NTBs with one peer are supported\n");
-		return -ENODEV;
-	}
-	link = link_new(ntb);
-	if (!link)
-		return -ENOMEM;
-	link->db_message = __ffs64(doorbells);
-	ret = smartio_link_init(&link->base);
-	if (ret)
-		goto unregister;
-	ret = -ENOMEM;
-	link->wq = alloc_ordered_workqueue("smartio-%s",
-					   WQ_MEM_RECLAIM | WQ_HIGHPRI,
-					   link->base.name);
-	if (!link->wq)
-		goto unregister;
-	ret = link_calls_init(link);
-	if (ret)
-		goto destroy;
-	ret = link_spare_init(link);
-	if (ret)
-		goto exit_calls;
-	ret = link_windows_init(link);
-	if (ret)
-		goto exit_calls;
-	ret = link_memory_init(link);
-	if (ret)
-		goto exit_windows;
-	ret = -ENOMEM;
-	link->boot = link_alloc(link, PAGE_SIZE, &link->boot_dma, GFP_KERNEL);
-	if (!link->boot)
-		goto exit_memory;
-	ret = link_ring_init(link);
-	if (ret)
-		goto free_boot;
-	link_ring_reset(link);
-	ret = link_irqs_init(link);
-	if (ret)
-		goto exit_ring;
-	ret = link_sysfs_add(link);
-	if (ret)
-		goto exit_irqs;
-	ret = ntb_set_ctx(ntb, link, &link_ctx_ops);
-	if (ret)
-		goto remove_sysfs;
-	smartio_link_register(&link->base);
-	ntb_db_clear(ntb, doorbells);
-	ntb_db_clear_mask(ntb, BIT_ULL(link->db_message));
-	/* Some say -EINVAL on the secondary side, and enable it. */
-	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	dev_info(link->base.dma, "%s: %s\n", link->base.name, link->base.scattered ?
-		 "all that is mapped for it is open to the other side" :
-		 "no IOMMU: only a pool is open to the other side");
 	queue_delayed_work(link->wq, &link->tick, 0);
-	return 0;
-
-remove_sysfs:
-	link_sysfs_remove(link);
-exit_irqs:
-	link_irqs_exit(link);
-exit_ring:
-	link_ring_exit(link);
-free_boot:
-	link_free(link, PAGE_SIZE, link->boot, link->boot_dma);
-exit_memory:
-	link_memory_exit(link);
-exit_windows:
-	link_windows_exit(link);
-exit_calls:
-	link_calls_exit(link);
-destroy:
-	destroy_workqueue(link->wq);
-unregister:
-	smartio_link_unregister(&link->base);
-	ida_free(&link_ida, link->index);
-	smartio_link_put(&link->base);
-	return ret;
 }
 
-static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
+/* It is down when this returns, and stays so. */
+void link_life_end(struct ntb_link *link)
 {
-	struct ntb_link *link = ntb->ctx;
-
 	/* who waits for the link to settle gets a link that is down */
 	mutex_lock(&link->settle_lock);
 	WRITE_ONCE(link->removed, true);
 	cancel_delayed_work_sync(&link->tick);
 	link_down(link, "the NTB's driver goes");
 	mutex_unlock(&link->settle_lock);
-	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
-	ntb_link_disable(ntb);
-	ntb_clear_ctx(ntb);
-	/* until then a fence has to find it */
-	smartio_link_unregister(&link->base);
-	/* asked for by somebody who had not yet seen that it is removed */
-	cancel_delayed_work_sync(&link->tick);
-	cancel_work_sync(&link->rx.work);
-	link_unmap_device(link, NULL);
-	link_sysfs_remove(link);
-	link_irqs_exit(link);
-	link_ring_exit(link);
-	link_free(link, PAGE_SIZE, link->boot, link->boot_dma);
-	link_memory_exit(link);
-	link_windows_exit(link);
-	link_calls_exit(link);
-	destroy_workqueue(link->wq);
-	xa_destroy(&link->calls);
-	ida_free(&link_ida, link->index);
-	smartio_link_put(&link->base);
-}
-
-static struct ntb_client link_client = {
-	.ops = {
-		.probe = link_probe,
-		.remove = link_remove,
-	},
-};
-
-int __init links_init(void)
-{
-	if (!link_heartbeat_ms ||
-	    heartbeat_timeout_ms < 3 * link_heartbeat_ms) {
-		pr_err("heartbeat_timeout_ms has to be three times heartbeat_ms, or more\n");
-		return -EINVAL;
-	}
-	return ntb_register_client(&link_client);
-}
-
-void links_exit(void)
-{
-	ntb_unregister_client(&link_client);
-	smartio_transport_drain(&link_transport);
 }

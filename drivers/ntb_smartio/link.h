@@ -14,8 +14,9 @@
  *   call.c       requests to the other side, and its requests to this one
  *   handshake.c  scratchpads and hello
  *   sysfs.c      what people see
- *   link.c       its life: NTB client, state machine, heartbeat; what the core
- *                asks for
+ *   link.c       its life: state machine, heartbeat, events of the NTB
+ *   ops.c        what the core asks for
+ *   main.c       the NTB client: set-up and removal
  *
  * Order of locks: settle_lock, announce_lock, tx_lock, window_lock, base.lock.
  * The tick (link.c), which alone changes the state, takes all but the first in
@@ -444,7 +445,15 @@ int link_sysfs_init(void);
 void link_sysfs_exit(void);
 
 /* link.c */
-int links_init(void);
-void links_exit(void);
+extern unsigned int link_timeout_ms;
+extern const struct ntb_ctx_ops link_ctx_ops;
+
+void link_settle(struct ntb_link *link);
+void link_life_init(struct ntb_link *link);
+void link_life_begin(struct ntb_link *link);
+void link_life_end(struct ntb_link *link);
+
+/* ops.c */
+extern const struct smartio_link_ops link_ops;
 
 #endif /* _NTB_SMARTIO_LINK_H */
