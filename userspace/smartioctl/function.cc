@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/numbers.h"
-#include "base/text.h"
+#include "smartioctl/pci.h"
 #include "smartioctl/text.h"
 #include "smartioctl/view.h"
 
@@ -16,17 +16,9 @@ namespace smartio::ctl {
 
 namespace {
 
-// PCI class codes, base class and subclass.
-constexpr std::string_view kBridgeClass = "0x06";
-constexpr std::string_view kNtbClass = "0x0680";
-constexpr std::string_view kPciBridgeClass = "0x0604";
 /// A USB disk is eight folders below its controller.
 constexpr unsigned kDeepest = 12;
-constexpr std::uint64_t kFlagMemory = 0x200;  // IORESOURCE_MEM
-constexpr std::uint64_t kInterfaceUp = 1;     // IFF_UP
-constexpr std::size_t kBars = 6;
-
-std::string at(const std::string& pci) { return "bus/pci/devices/" + pci; }
+constexpr std::uint64_t kInterfaceUp = 1;  // IFF_UP
 
 void look_below(const Sysfs& sysfs, const std::string& folder, unsigned depth, Offspring& found) {
   if (depth == 0) return;
@@ -45,44 +37,6 @@ void look_below(const Sysfs& sysfs, const std::string& folder, unsigned depth, O
   }
 }
 
-/// The first 256 bytes of configuration space; only root gets more than 64 of them.
-class ConfigSpace {
- public:
-  explicit ConfigSpace(std::string bytes) : bytes_(std::move(bytes)) {}
-
-  [[nodiscard]] bool whole() const { return bytes_.size() >= 256; }
-  [[nodiscard]] bool is_bridge() const { return (byte(0x0e) & 0x7fU) != 0; }
-  [[nodiscard]] bool has_capability(unsigned id) const {
-    constexpr unsigned kListBit = 0x10;  // of Status
-    if ((byte(0x06) & kListBit) == 0) return false;
-    std::size_t next = byte(0x34) & 0xfcU;
-    for (int i = 0; i < 48 && next != 0; ++i) {
-      if (byte(next) == id) return true;
-      next = byte(next + 1) & 0xfcU;
-    }
-    return false;
-  }
-
- private:
-  [[nodiscard]] unsigned byte(std::size_t offset) const {
-    return offset < bytes_.size() ? static_cast<unsigned char>(bytes_[offset]) : 0U;
-  }
-  std::string bytes_;
-};
-
-/// The size of the largest memory BAR, and which it is.
-std::pair<std::uint64_t, std::size_t> largest_bar(std::string_view resource) {
-  std::pair<std::uint64_t, std::size_t> largest{0, 0};
-  const auto words = words_of(resource);  // three a BAR: begin, end, flags
-  for (std::size_t bar = 0; bar < kBars && 3 * bar + 2 < words.size(); ++bar) {
-    const std::uint64_t begin = parse_number(words[3 * bar]).value_or(0);
-    const std::uint64_t end = parse_number(words[3 * bar + 1]).value_or(0);
-    const std::uint64_t flags = parse_number(words[3 * bar + 2]).value_or(0);
-    if ((flags & kFlagMemory) != 0 && end > begin && end - begin + 1 > largest.first) largest = {end - begin + 1, bar};
-  }
-  return largest;
-}
-
 /// The largest window by which other hosts reach this one's devices; none if no link has said yet.
 std::uint64_t largest_window(const Sysfs& sysfs) {
   std::uint64_t largest = 0;
@@ -93,15 +47,6 @@ std::uint64_t largest_window(const Sysfs& sysfs) {
     }
   }
   return largest;
-}
-
-/// The other functions of its IOMMU group. Bridges are no requesters.
-std::vector<std::string> group_members(const Sysfs& sysfs, const std::string& pci, const std::string& group) {
-  std::vector<std::string> members = sysfs.list(fmt::format("kernel/iommu_groups/{}/devices", group));
-  std::erase_if(members, [&](const std::string& member) {
-    return member == pci || sysfs.text(at(member) + "/class").starts_with(kPciBridgeClass);
-  });
-  return members;
 }
 
 }  // namespace
@@ -125,37 +70,37 @@ std::vector<std::string> uses_of(const Sysfs& sysfs, const DiskUse& use, const s
 }
 
 std::optional<Refusal> why_not_lent(const Sysfs& sysfs, const std::string& pci, const Permissions& permissions) {
-  const std::string kind = sysfs.text(at(pci) + "/class");
-  if (kind.starts_with(kNtbClass)) {
+  const Pci functions(sysfs);
+  const std::string kind = functions.text(pci, "class");
+  if (kind.starts_with(kOtherBridgeClass)) {
     return Refusal{
         fmt::format("{} is an NTB or a bridge of its kind (class {}): the links themselves need it", pci, kind)};
   }
-  const ConfigSpace config(sysfs.read(at(pci) + "/config"));
+  const Config config = functions.config(pci);
   if (kind.starts_with(kBridgeClass) || config.is_bridge()) {
     return Refusal{fmt::format("{} is a bridge (class {}); only what is behind it can be lent", pci, kind)};
   }
-  constexpr unsigned kMsi = 0x05;
-  constexpr unsigned kMsix = 0x11;
-  if (config.whole() && !config.has_capability(kMsi) && !config.has_capability(kMsix)) {
+  if (config.readable(false) && !config.has_msi()) {
     return Refusal{
         fmt::format("{} has neither MSI nor MSI-X: its interrupts can't cross a link, so it can't be lent", pci)};
   }
-  const auto [size, bar] = largest_bar(sysfs.read(at(pci) + "/resource"));
+  const std::vector<Bar> bars = functions.bars(pci);
+  const auto largest = std::ranges::max_element(bars, {}, &Bar::size);
   const std::uint64_t window = largest_window(sysfs);
-  if (window != 0 && size > window) {
-    return Refusal{fmt::format("{}: its BAR {} has {}, and no window of this host's links more than {}", pci, bar,
-                               format_size(size), format_size(window))};
+  if (window != 0 && largest != bars.end() && largest->size > window) {
+    return Refusal{fmt::format("{}: its BAR {} has {}, and no window of this host's links more than {}", pci,
+                               largest->number, format_size(largest->size), format_size(window))};
   }
-  const std::string group = sysfs.link(at(pci) + "/iommu_group");
+  const std::string group = functions.group(pci);
   // With iommu=pt there are groups, but nothing is kept from a device.
-  if (group.empty() || sysfs.text(fmt::format("kernel/iommu_groups/{}/type", group)) == "identity") {
+  if (group.empty() || functions.group_type(pci) == "identity") {
     if (permissions.trust_borrowers) return std::nullopt;
     return Refusal{
         fmt::format("{}: this host's IOMMU is off, so a host that borrows it can have it read and write all memory of "
                     "this host; --trust-borrowers lends it all the same",
                     pci)};
   }
-  const auto members = group_members(sysfs, pci, group);
+  const auto members = functions.group_neighbours(pci);
   if (members.empty() || permissions.shared_group) return std::nullopt;
   return Refusal{
       fmt::format("{} shares its IOMMU group {} with {}: a host that borrows it reaches what they may reach; "

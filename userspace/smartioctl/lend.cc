@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "smartioctl/pci.h"
 #include "smartioctl/text.h"
 #include "smartioctl/view.h"
 
@@ -19,8 +20,6 @@ constexpr std::string_view kStock = "nvme";
 constexpr std::array kServices{Service{"nvme", "smartio_nvme_mgr"}, Service{"pci", "smartio_pci_stub"}};
 constexpr const Service& kNvme = kServices[0];
 constexpr const Service& kPci = kServices[1];
-/// PCI class: mass storage, non-volatile memory, NVM Express I/O controller.
-constexpr std::string_view kNvmeClass = "0x010802";
 constexpr std::chrono::milliseconds kPoll{20};
 /// For a driver that the kernel loads by itself, if there is one.
 constexpr std::chrono::milliseconds kProbePatience{2000};

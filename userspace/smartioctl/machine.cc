@@ -17,10 +17,6 @@ namespace smartio::ctl {
 
 namespace {
 
-/// PCI classes: NVM Express I/O controller; bridges of no other kind, which NTBs are.
-constexpr std::string_view kNvmeClass = "0x010802";
-constexpr std::string_view kOtherBridge = "0x0680";
-
 struct KnownNtb {
   std::string_view vendor;
   std::string_view device;  ///< empty: all that are bridges of no other kind
@@ -68,7 +64,7 @@ std::optional<NtbFamily> family_of(const Pci& pci, const std::string& function) 
   const std::string what = pci.text(function, "class");
   for (const KnownNtb& known : kKnownNtbs) {
     if (known.vendor != vendor) continue;
-    if (known.device.empty() ? !what.starts_with(kOtherBridge) : known.device != device) continue;
+    if (known.device.empty() ? !what.starts_with(kOtherBridgeClass) : known.device != device) continue;
     NtbFamily family{.name = std::string(known.name), .driver = std::string(known.driver), .window_bars = {}};
     for (const unsigned bar : known.windows) {
       if (bar != 0) family.window_bars.push_back(bar);

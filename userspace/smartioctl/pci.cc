@@ -22,7 +22,6 @@ constexpr std::size_t kStatus = 0x06;
 constexpr std::uint32_t kStatusCapabilities = 0x10;
 constexpr std::size_t kFirstCapability = 0x34;
 constexpr std::size_t kFirstExtended = 0x100;
-constexpr unsigned kMsix = 0x11;
 constexpr unsigned kAcs = 0x0d;
 constexpr std::size_t kAcsControl = 6;
 constexpr std::uint32_t kAcsRequestRedirect = 1U << 2U;
@@ -132,8 +131,9 @@ std::string Pci::group_type(const std::string& pci) const { return sysfs_.text(a
 
 std::vector<std::string> Pci::group_neighbours(const std::string& pci) const {
   std::vector<std::string> found = sysfs_.list(at(pci) + "/iommu_group/devices");
-  std::erase_if(found,
-                [&](const std::string& other) { return other == pci || text(other, "class").starts_with("0x0604"); });
+  std::erase_if(found, [&](const std::string& other) {
+    return other == pci || text(other, "class").starts_with(kPciBridgeClass);
+  });
   return found;
 }
 

@@ -12,6 +12,12 @@
 
 namespace smartio::ctl {
 
+// PCI class codes, from the base class on.
+inline constexpr std::string_view kNvmeClass = "0x010802";  ///< NVM Express I/O controller
+inline constexpr std::string_view kBridgeClass = "0x06";
+inline constexpr std::string_view kPciBridgeClass = "0x0604";
+inline constexpr std::string_view kOtherBridgeClass = "0x0680";  ///< bridges of no other kind, which NTBs are
+
 /// A memory BAR.
 struct Bar {
   unsigned number = 0;
@@ -31,12 +37,20 @@ class Config {
 
   /// Whether the capabilities can be read. `extended` ones lie behind the first 256 bytes.
   [[nodiscard]] bool readable(bool extended) const { return bytes_.size() >= (extended ? 4096U : 256U); }
+  /// Whether the header is not that of a device.
+  [[nodiscard]] bool is_bridge() const { return (word(kHeaderType, 1) & 0x7fU) != 0; }
+  /// Whether it has MSI or MSI-X.
+  [[nodiscard]] bool has_msi() const { return capability(kMsi) || capability(kMsix); }
   /// Entries of the MSI-X table; none without that capability.
   [[nodiscard]] std::optional<unsigned> msix_entries() const;
   /// Access Control Services; none without that capability.
   [[nodiscard]] std::optional<Acs> acs() const;
 
  private:
+  static constexpr std::size_t kHeaderType = 0x0e;
+  static constexpr unsigned kMsi = 0x05;
+  static constexpr unsigned kMsix = 0x11;
+
   [[nodiscard]] std::uint32_t word(std::size_t offset, unsigned size) const;
   [[nodiscard]] std::optional<std::size_t> capability(unsigned id) const;
   [[nodiscard]] std::optional<std::size_t> extended_capability(unsigned id) const;
