@@ -398,9 +398,7 @@ Outcome<void> Lender::lend_chosen(std::string_view address, const Options& optio
   if (choice == choices.end()) return refuse(fmt::format("{} was not chosen to be lent at boot", *named));
   Options once = options;
   once.persist = false;
-  if (auto lent = lend_choice(*choice, once); !lent) return lent;
-  follow_moves({*choice});
-  return {};
+  return lend_choice(*choice, once);
 }
 
 }  // namespace smartio::ctl

@@ -44,7 +44,8 @@ class Lender {
   Outcome<void> unlend(std::string_view address, const Options& options);
   /// All that was chosen; goes on to the next after a failure, and then fails with all the reasons.
   Outcome<void> lend_all(const Options& options);
-  /// The one that was chosen in this slot, with the checks of lend_all().
+  /// The one that was chosen in this slot, with the checks of lend_all(). Which choices have moved is seen only when
+  /// all are lent, so lend_all() alone writes that down.
   Outcome<void> lend_chosen(std::string_view address, const Options& options);
 
  private:

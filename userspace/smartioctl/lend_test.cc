@@ -290,6 +290,24 @@ TEST_F(LendTest, TwoChosenDrivesThatChangedPlaces) {
   EXPECT_EQ(kept[1].serial, "S2");
 }
 
+/// As at boot: the udev rule has each lent by itself, and the service looks at all of them then.
+TEST_F(LendTest, TwoChosenDrivesThatChangedPlacesOneByOne) {
+  sysfs.add_drive(kSecond, "S2", "");
+  sysfs.write("bus/pci/drivers/nvme/unbind", kFirst);
+  ASSERT_TRUE(choices.keep({.pci = kFirst, .vendor = "0x1b36", .device = "0x0010", .serial = "S2", .model = ""}));
+  ASSERT_TRUE(choices.keep({.pci = kSecond, .vendor = "0x1b36", .device = "0x0010", .serial = "S1", .model = ""}));
+  ASSERT_TRUE(lender.lend_chosen(kFirst, options));
+  ASSERT_TRUE(lender.lend_chosen(kSecond, options));
+  EXPECT_TRUE(lent(kFirst));
+  EXPECT_TRUE(lent(kSecond));
+  ASSERT_EQ(choices.read().choices.size(), 2U);
+  ASSERT_TRUE(lender.lend_all(options));
+  const auto kept = choices.read().choices;
+  ASSERT_EQ(kept.size(), 2U);
+  EXPECT_EQ(kept[0].serial, "S1");
+  EXPECT_EQ(kept[1].serial, "S2");
+}
+
 // ---- functions that are lent as a whole ----
 
 constexpr const char* kNic = "0000:03:00.0";
