@@ -326,7 +326,9 @@ void judge_queues(const Machine& machine, const Drive& drive, Findings& findings
 
 void judge_drive(const Machine& machine, const Drive& drive, Findings& findings) {
   findings.about(drive.pci, Role::lend);
-  if (!drive.driver.empty() && drive.driver != "nvme" && drive.driver != "smartio_nvme_mgr") {
+  if (drive.driver == "smartio_pci_stub") {
+    findings.add(Level::works, "lent-whole", "It is lent as a whole, to one host at a time.");
+  } else if (!drive.driver.empty() && drive.driver != "nvme" && drive.driver != "smartio_nvme_mgr") {
     findings.add(Level::fails, "drive-driver", fmt::format("The driver {} has it.", drive.driver),
                  fmt::format("echo {} > /sys/bus/pci/drivers/{}/unbind", drive.pci, drive.driver));
   }

@@ -212,6 +212,19 @@ TEST_F(DoctorTest, DriversThatHaveThem) {
   EXPECT_THAT(findings(), found("drive-driver", Level::fails));
 }
 
+TEST_F(DoctorTest, ADriveThatIsLentAsAWhole) {
+  machine.drive_by(kDrive, "smartio_pci_stub");
+  query.answer.reset();
+  EXPECT_THAT(findings(), AllOf(found("lent-whole", Level::works), Not(found("drive-driver"))));
+  EXPECT_FALSE(diagnosis().fails());
+}
+
+TEST_F(DoctorTest, ADriveThatIsBorrowedAsAWhole) {
+  machine.put("sys/bus/smartio/devices/lender-0000.02.00.0-ntb0/function", std::string(kDrive) + "\n");
+  EXPECT_THAT(read().drives, IsEmpty());
+  EXPECT_FALSE(diagnosis().lend);
+}
+
 TEST_F(DoctorTest, Modules) {
   machine.put("lib/modules/6.12.1/modules.dep",
               "updates/ntb-smartio.ko:\nupdates/smartio_nvme.ko.zst: updates/ntb.ko\n");

@@ -231,6 +231,14 @@ Drive read_drive(const Sysfs& sysfs, const Pci& pci, const std::string& name, co
   return drive;
 }
 
+/// A function that another host lends as a whole: its lender judges it.
+bool is_borrowed(const Sysfs& sysfs, const std::string& pci) {
+  const std::string paths = "bus/smartio/devices";
+  return std::ranges::any_of(sysfs.list(paths), [&](const std::string& path) {
+    return sysfs.text(fmt::format("{}/{}/function", paths, path)) == pci;
+  });
+}
+
 void read_cpus(const std::filesystem::path& file, Machine& machine) {
   has_line(file, [&](std::string_view line) {
     if (line.starts_with("processor")) ++machine.cpus;
@@ -259,7 +267,7 @@ Machine read_machine(const Sysfs& sysfs, const std::filesystem::path& root, cons
     }
   }
   for (const std::string& name : pci.functions()) {
-    if (pci.text(name, "class") != kNvmeClass) continue;
+    if (pci.text(name, "class") != kNvmeClass || is_borrowed(sysfs, name)) continue;
     Drive drive = read_drive(sysfs, pci, name, query);
     for (const Ntb& ntb : machine.ntbs) drive.routes.push_back(read_route(pci, drive, ntb));
     machine.drives.push_back(std::move(drive));
