@@ -24,7 +24,7 @@ constexpr std::uint32_t kPatienceMs = 5000;
 }  // namespace
 
 std::optional<DriveAnswer> DriveQuery::ask(const std::string& controller) const {
-  const UniqueFd fd(::open(("/dev/" + controller).c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd fd(::open((dev_ / controller).c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return {};
   std::array<std::uint8_t, 4096> page{};
   nvme_admin_cmd identify{};

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace smartio::ctl {
 
@@ -15,12 +17,16 @@ struct DriveAnswer {
 
 class DriveQuery {
  public:
-  DriveQuery() = default;
+  /// `dev` has the device files: "/dev", or that of another tree.
+  explicit DriveQuery(std::filesystem::path dev) : dev_(std::move(dev)) {}
   DriveQuery(const DriveQuery&) = delete;
   DriveQuery& operator=(const DriveQuery&) = delete;
   virtual ~DriveQuery() = default;
   /// `controller` is nvme-core's name of it: "nvme0". None if it can't be asked: that takes root.
   [[nodiscard]] virtual std::optional<DriveAnswer> ask(const std::string& controller) const;
+
+ private:
+  std::filesystem::path dev_;
 };
 
 }  // namespace smartio::ctl

@@ -17,6 +17,7 @@ namespace smartio::ctl {
 
 class FakeQuery : public DriveQuery {
  public:
+  FakeQuery() : DriveQuery("/nowhere") {}
   [[nodiscard]] std::optional<DriveAnswer> ask(const std::string&) const override { return answer; }
   std::optional<DriveAnswer> answer = DriveAnswer{.sgl = true, .queue_pairs = 8};
 };

@@ -143,7 +143,8 @@ int fence_or_unfence(const Arguments& arguments, bool fencing) {
 
 int doctor(const Arguments& arguments) {
   const Sysfs sysfs(arguments.sysfs);
-  const Machine machine = read_machine(sysfs, arguments.root, DriveQuery());
+  const Machine machine =
+      read_machine(sysfs, arguments.root, DriveQuery(std::filesystem::path(arguments.root) / "dev"));
   const Diagnosis diagnosis = diagnose(machine);
   const std::string out =
       arguments.format == "json"
@@ -219,7 +220,7 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   auto* doctor_command =
       app.add_subcommand("doctor", "whether this machine's hardware and settings are fit for all that");
-  doctor_command->add_option("--root", arguments.root, "another folder with proc, lib and boot in it")
+  doctor_command->add_option("--root", arguments.root, "another folder with proc, lib, boot and dev in it")
       ->capture_default_str();
   for (auto* command : {list, status, topology, watch_command, doctor_command}) {
     command->add_option("-o,--output", arguments.format, "text or json")->check(CLI::IsMember({"text", "json"}));
