@@ -27,7 +27,7 @@ bool same(std::string_view a, std::string_view b) {
 }
 
 std::string self_uuid(const Sysfs& sysfs) {
-  for (const std::string& uuid : sysfs.list(kClass)) {
+  for (const std::string& uuid : sysfs.devices(kClass)) {
     if (sysfs.text(fmt::format("{}/{}/self", kClass, uuid)) == "1") return uuid;
   }
   return {};
@@ -134,7 +134,7 @@ Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at)
   std::istringstream names(at);
   for (std::string one; std::getline(names, one, ',');) {
     const std::size_t before = found.size();
-    for (const std::string& uuid : sysfs.list(kClass)) {
+    for (const std::string& uuid : sysfs.devices(kClass)) {
       if (!sysfs.exists(fmt::format("{}/{}/hosts", kClass, uuid))) continue;
       const Lending host = lending(sysfs, uuid);
       if (same(uuid, one) || host.name == one) found.push_back(host);
@@ -145,7 +145,7 @@ Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at)
         found.size() == before ? Exit::kFailed : Exit::kUsage);
   }
   if (!found.empty()) return found;
-  if (!sysfs.list("class/smartio_export").empty()) found.push_back(lending(sysfs, self_uuid(sysfs)));
+  if (!sysfs.devices("class/smartio_export").empty()) found.push_back(lending(sysfs, self_uuid(sysfs)));
   for (const std::string& path : sysfs.list(kPaths)) {
     const std::string uuid = sysfs.text(fmt::format("{}/{}/host", kPaths, path));
     if (uuid.empty() || std::ranges::any_of(found, [&](const Lending& l) { return same(l.uuid, uuid); })) continue;
@@ -219,7 +219,7 @@ Outcome<std::vector<std::string>> unfence(Sysfs& sysfs, const std::string& host,
 
 Outcome<bool> is_fenced(const Sysfs& sysfs, const std::string& host, const std::string& at) {
   if (is_self(sysfs, host)) {
-    for (const std::string& link : sysfs.list("class/smartio_link")) {
+    for (const std::string& link : sysfs.devices("class/smartio_link")) {
       if (sysfs.text(fmt::format("class/smartio_link/{}/reason", link)) == "this host is fenced") return true;
     }
     return sysfs.text(fmt::format("{}/{}/fenced", kClass, self_uuid(sysfs))) == "1";

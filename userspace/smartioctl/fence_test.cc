@@ -116,6 +116,7 @@ TEST_F(FenceTest, ALenderFencesForItsOwnDevices) {
 
 TEST_F(FenceTest, NoLenderIsNoSuccess) {
   std::filesystem::remove_all(sysfs.path("bus/smartio/devices"));
+  sysfs.put("class/smartio_export/attribute", "");  // of the class: no export
   const auto done = fence(sysfs, "borrower2");
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("nothing can be fenced from here"));

@@ -40,7 +40,7 @@ void look_below(const Sysfs& sysfs, const std::string& folder, unsigned depth, O
 /// The largest window by which other hosts reach this one's devices; none if no link has said yet.
 std::uint64_t largest_window(const Sysfs& sysfs) {
   std::uint64_t largest = 0;
-  for (const std::string& link : sysfs.list("class/smartio_link")) {
+  for (const std::string& link : sysfs.devices("class/smartio_link")) {
     const auto windows = parse_windows(sysfs.read(fmt::format("class/smartio_link/{}/windows", link))).items;
     for (const Window& window : windows) {
       if (window.inbound) largest = std::max(largest, window.size);

@@ -47,6 +47,14 @@ std::vector<std::string> Sysfs::list(const std::string& relative) const {
   return names;
 }
 
+std::vector<std::string> Sysfs::devices(const std::string& relative) const {
+  std::vector<std::string> names = list(relative);
+  std::error_code error;
+  std::erase_if(names,
+                [&](const std::string& name) { return !std::filesystem::is_directory(path(relative) / name, error); });
+  return names;
+}
+
 std::string Sysfs::link(const std::string& relative) const {
   std::error_code error;
   return std::filesystem::read_symlink(path(relative), error).filename().string();

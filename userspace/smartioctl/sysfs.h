@@ -28,6 +28,8 @@ class Sysfs {
   [[nodiscard]] std::string text(const std::string& relative) const;
   /// Names in a folder, sorted; none if there is no such folder.
   [[nodiscard]] std::vector<std::string> list(const std::string& relative) const;
+  /// Those of a class's devices. Attributes of the class lie in the same folder, and are no folders.
+  [[nodiscard]] std::vector<std::string> devices(const std::string& relative) const;
   /// The last part of what a symbolic link leads to, e.g. the driver's name; empty if there is none.
   [[nodiscard]] std::string link(const std::string& relative) const;
   /// Writes an attribute; the kernel's answer is the error code.

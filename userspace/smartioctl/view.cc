@@ -99,16 +99,6 @@ Path read_path(const Sysfs& sysfs, const std::string& name) {
           .interfaces = std::move(below.interfaces)};
 }
 
-/// A folder of a class has its attributes beside the devices: those are folders.
-std::vector<std::string> devices(const Sysfs& sysfs, const std::string& folder) {
-  std::vector<std::string> names = sysfs.list(folder);
-  std::error_code error;
-  std::erase_if(names, [&](const std::string& name) {
-    return !std::filesystem::is_directory(sysfs.path(folder + "/" + name), error);
-  });
-  return names;
-}
-
 json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
 
 template <typename T, typename Convert>
@@ -182,10 +172,10 @@ Result<View> read_view(const Sysfs& sysfs, const Choices& choices) {
     return fail("the module ntb_smartio is not loaded on this host: modprobe ntb_smartio (and the NTB's own driver)");
   }
   View view;
-  for (const auto& name : devices(sysfs, "class/smartio_host")) view.hosts.push_back(read_host(sysfs, name));
-  for (const auto& name : devices(sysfs, "class/smartio_link")) view.links.push_back(read_link(sysfs, name));
-  for (const auto& name : devices(sysfs, "class/smartio_export")) view.exports.push_back(read_export(sysfs, name));
-  for (const auto& name : devices(sysfs, "bus/smartio/devices")) view.paths.push_back(read_path(sysfs, name));
+  for (const auto& name : sysfs.devices("class/smartio_host")) view.hosts.push_back(read_host(sysfs, name));
+  for (const auto& name : sysfs.devices("class/smartio_link")) view.links.push_back(read_link(sysfs, name));
+  for (const auto& name : sysfs.devices("class/smartio_export")) view.exports.push_back(read_export(sysfs, name));
+  for (const auto& name : sysfs.devices("bus/smartio/devices")) view.paths.push_back(read_path(sysfs, name));
   view.choices = choices.read().choices;
   // This host first, then by name.
   std::ranges::stable_sort(view.hosts,
