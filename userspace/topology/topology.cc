@@ -32,17 +32,14 @@ constexpr std::size_t kMostEndpoints = 128;  // 8 switches, and 145 of the 256 b
 struct FamilyTraits {
   NtbFamily family;
   std::string_view name;
-  TableReader::Range vectors;
-  unsigned default_vectors;
-  // The stock driver takes so many interrupt vectors an NTB. A CPU has some 200 for all devices; one of a single CPU
-  // ran out of them at the seventh NTB of AMD's.
-  unsigned taken_vectors;
+  TableReader::Range vectors;  ///< the least are what the stock driver takes, and the default
+  // A CPU has some 200 vectors for all devices; one of a single CPU ran out of them at the seventh NTB of AMD's.
   std::size_t ntbs_of_cpu;
 };
 constexpr std::array kFamilies{
-    FamilyTraits{NtbFamily::amd, "amd", {24, 128}, 24, 24, 6},
-    FamilyTraits{NtbFamily::intel_icx, "intel-icx", {33, 33}, 33, 33, 4},
-    FamilyTraits{NtbFamily::intel_spr, "intel-spr", {33, 33}, 33, 33, 4},
+    FamilyTraits{NtbFamily::amd, "amd", {24, 128}, 6},
+    FamilyTraits{NtbFamily::intel_icx, "intel-icx", {33, 33}, 4},
+    FamilyTraits{NtbFamily::intel_spr, "intel-spr", {33, 33}, 4},
 };
 
 const FamilyTraits& traits(NtbFamily family) { return *std::ranges::find(kFamilies, family, &FamilyTraits::family); }
@@ -259,7 +256,7 @@ class Reader {
     }
     link.family = primary->family;
     const FamilyTraits& family = traits(link.family);
-    link.vectors = static_cast<unsigned>(reader.number("vectors", family.default_vectors, family.vectors));
+    link.vectors = static_cast<unsigned>(reader.number("vectors", family.vectors.low, family.vectors));
   }
 
   [[nodiscard]] const Host* find_host(std::string_view name) const {
@@ -292,15 +289,21 @@ class Reader {
     return numbered_names(name, found->second);
   }
 
+  /// The name of a drive, or of a device of QEMU's own.
+  std::string read_name(TableReader& reader, std::string_view what, std::string_view example) {
+    std::string name = reader.name("name");
+    unique(reader, name, drive_names_);
+    if (is_taken(name)) {
+      reader.complain("name", fmt::format("{:?} is a name of the cluster's own", name),
+                      fmt::format("name the {} otherwise, e.g. {:?}", what, example));
+    }
+    return name;
+  }
+
   void read_drive(const toml::table& table) {
     TableReader reader(table, "[[drive]]", complaints_);
     Drive drive;
-    drive.name = reader.name("name");
-    unique(reader, drive.name, drive_names_);
-    if (is_taken(drive.name)) {
-      reader.complain("name", fmt::format("{:?} is a name of the cluster's own", drive.name),
-                      "name the drive otherwise, e.g. \"drive0\"");
-    }
+    drive.name = read_name(reader, "drive", "drive0");
     drive.host = reader.text("host", "host names the host that the drive is in");
     known_host(reader, "host", drive.host);
     add_endpoint(reader, "host", drive.host);
@@ -368,12 +371,7 @@ class Reader {
   void read_device(const toml::table& table) {
     TableReader reader(table, "[[device]]", complaints_);
     Device device;
-    device.name = reader.name("name");
-    unique(reader, device.name, drive_names_);
-    if (is_taken(device.name)) {
-      reader.complain("name", fmt::format("{:?} is a name of the cluster's own", device.name),
-                      "name the device otherwise, e.g. \"nic0\"");
-    }
+    device.name = read_name(reader, "device", "nic0");
     constexpr std::string_view kRightType = "type is \"e1000e\", \"igb\", \"nvme\", \"ahci\", \"xhci\" or \"edu\"";
     const std::string type = reader.text("type", kRightType);
     const auto found = std::ranges::find(kDeviceTypes, type, &std::pair<Device::Type, std::string_view>::second);
@@ -457,7 +455,7 @@ class Reader {
     if (ntbs <= family.ntbs_of_cpu * host->cpus) return;
     reader.complain(
         "between", fmt::format("host {:?} has too few interrupt vectors for {} NTBs", name, ntbs),
-        fmt::format("the driver takes {} each: {} NTBs need a CPU, so cpus = {} or more there", family.taken_vectors,
+        fmt::format("the driver takes {} each: {} NTBs need a CPU, so cpus = {} or more there", family.vectors.low,
                     family.ntbs_of_cpu, (ntbs + family.ntbs_of_cpu - 1) / family.ntbs_of_cpu));
   }
 

@@ -16,9 +16,8 @@ namespace {
 
 /// What the families differ in before any register is read.
 struct Traits {
-  unsigned least_vectors;
+  unsigned least_vectors;  ///< and where nobody says how many
   unsigned most_vectors;
-  unsigned vectors;  ///< where nobody says how many
   std::uint8_t link_speed;
   std::uint8_t link_width;
 };
@@ -26,11 +25,11 @@ struct Traits {
 constexpr Traits traits(Family family) {
   switch (family) {
     case Family::amd:
-      return {amd::kVectors, amd::kMaxVectors, amd::kVectors, 3, 4};
+      return {amd::kVectors, amd::kMaxVectors, 3, 4};
     case Family::intel_icx:
-      return {intel::kVectors, intel::kVectors, intel::kVectors, 4, 16};
+      return {intel::kVectors, intel::kVectors, 4, 16};
     case Family::intel_spr:
-      return {intel::kVectors, intel::kVectors, intel::kVectors, 5, 16};
+      return {intel::kVectors, intel::kVectors, 5, 16};
   }
   std::unreachable();
 }
@@ -79,7 +78,7 @@ Adapter completed(Adapter adapter) {
     if (!std::has_single_bit(size) || size < 4096)
       throw std::invalid_argument(fmt::format("a window of {} bytes; it must be a power of two, 4096 or more", size));
   const auto of_family = traits(adapter.family);
-  if (adapter.vectors == 0) adapter.vectors = of_family.vectors;
+  if (adapter.vectors == 0) adapter.vectors = of_family.least_vectors;
   if (adapter.vectors < of_family.least_vectors || adapter.vectors > of_family.most_vectors)
     throw std::invalid_argument(fmt::format("{} MSI-X vectors; such an NTB has {} to {}", adapter.vectors,
                                             of_family.least_vectors, of_family.most_vectors));
