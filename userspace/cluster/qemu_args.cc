@@ -210,8 +210,9 @@ std::map<std::string, unsigned, std::less<>> buses_of(const topology::Topology& 
 void add_to_one_switch(Arguments& arguments, const std::vector<Endpoint>& endpoints) {
   add_root_port(arguments, 0);
   arguments.device("x3130-upstream,id=up0,bus=rp0");
-  arguments.device(fmt::format("xio3130-downstream,id=above,bus=up0,chassis={},slot=1", kFirstSwitchChassis));
-  arguments.device("x3130-upstream,id=up1,bus=above");
+  const std::string above = fmt::format("dn{}", topology::kMostRootPorts);
+  arguments.device(fmt::format("xio3130-downstream,id={},bus=up0,chassis={},slot=1", above, kFirstSwitchChassis));
+  arguments.device(fmt::format("x3130-upstream,id=up1,bus={}", above));
   unsigned port = 0;
   for (const Endpoint& endpoint : endpoints) {
     arguments.device(fmt::format("xio3130-downstream,id=dn{0},bus=up1,addr={0:#x},chassis={1},slot={2}", port,

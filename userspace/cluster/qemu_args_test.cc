@@ -137,7 +137,7 @@ TEST(QemuArguments, OneSwitchHasAllEndpoints) {
   const auto devices = values(arguments(ours("pair-switch"), 0), "-device");
   EXPECT_THAT(std::span(devices).last(8),
               ElementsAre("pcie-root-port,id=rp0,bus=pcie.0,addr=0x8,chassis=1,slot=1", "x3130-upstream,id=up0,bus=rp0",
-                          "xio3130-downstream,id=above,bus=up0,chassis=64,slot=1", "x3130-upstream,id=up1,bus=above",
+                          "xio3130-downstream,id=dn16,bus=up0,chassis=64,slot=1", "x3130-upstream,id=up1,bus=dn16",
                           "xio3130-downstream,id=dn0,bus=up1,addr=0x0,chassis=65,slot=1",
                           HasSubstr(R"("id":"ntb0","bus":"dn0")"),
                           "xio3130-downstream,id=dn1,bus=up1,addr=0x1,chassis=65,slot=2",
