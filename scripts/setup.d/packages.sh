@@ -6,6 +6,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 wanted_packages() {
 	have mmdebstrap || echo mmdebstrap
+	have xz || echo xz-utils
 	[ -e "$debian_keyring" ] || echo debian-archive-keyring
 	[ "$(id -u)" = 0 ] || have newuidmap || echo uidmap
 }

@@ -95,7 +95,7 @@ replace() {
 
 drop_old() {
 	local old
-	for old in "$cache"/{tree,linux,linux/ntb,guest/modules,backports,backports/ntb,guest-backports}.old.*; do
+	for old in "$cache"/{tree,packaging,linux,linux/ntb,guest/modules,guest-debug,backports,backports/ntb,guest-backports}.old.*; do
 		[ -e "$old" ] || continue
 		flock -n -x "$old" rm -rf --one-file-system "$old" ||
 			echo "setup: $old is still in use; a later set-up removes it"
