@@ -122,3 +122,20 @@ bootstrap() {
 		"$@" "$apt_dir/etc/sources.list"
 	rm -rf "$set"
 }
+
+# make_root NAME: the folder NAME of the cache, a root with apt from NAME.list, in which in-tree runs commands.
+make_root() {
+	local part=$cache/$1.part list=$top/scripts/setup.d/$1.list
+	rm -rf --one-file-system "$part" "$part.tar"
+	if [ "$(id -u)" = 0 ]; then
+		bootstrap "$1" apt "$list" "$suite" "$part"
+	else
+		# Without root every file belongs to whom it is unpacked by: in-tree makes that user look like root.
+		bootstrap "$1" apt "$list" --format=tar "$suite" "$part.tar"
+		mkdir "$part"
+		tar -x --no-same-owner --exclude='./dev/*' -C "$part" -f "$part.tar"
+		rm "$part.tar"
+	fi
+	mkdir -p "$part"/{dev,proc,sys,tmp}
+	replace "$part" "$cache/$1"
+}

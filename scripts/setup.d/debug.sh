@@ -14,10 +14,8 @@ step_debug_kernel() {
 	series=$(cut -d . -f 1,2 <"$cache/linux/release")
 	deb=$cache/archives/linux-source-${series}_${version//:/%3a}_all.deb
 	rm -rf "$part"
-	mkdir -p "$part"/{deb,source,build}
-	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$part/deb" --wildcards './usr/src/linux-source-*.tar.xz'
-	xz -T0 -dc "$part/deb/usr/src/linux-source-$series.tar.xz" | tar -x -C "$part/source" --strip-components=1
-	rm -rf "$part/deb"
+	mkdir -p "$part"/{source,build}
+	unpack_source "$deb" "$series" "$part/source"
 	# ntb_hw_amd can tell of its link before ntb_register_device() has made the lock which that takes. Without lockdep
 	# nobody notices; with it, it is off from then on, for all that follows.
 	sed -i '/^static inline void ndev_init_struct/,/^}/s/^\tspin_lock_init(&ndev->db_mask_lock);$/&\n\tspin_lock_init(\&ndev->ntb.ctx_lock);/' \
@@ -35,16 +33,11 @@ step_debug_kernel() {
 
 # Only modules that tests load and unload are modules here, and none is needed to boot.
 step_debug_guest() {
-	local release dir=$cache/guest-debug.part/initrd.dir to
+	local release to
 	release=$(<"$cache/debug/build/include/config/kernel.release")
 	rm -rf "$cache/guest-debug.part"
-	mkdir -p "$cache/guest-debug.part" "$dir"/{bin,dev,modules,ro,rw,new}
-	cp "$cache/tree/bin/busybox" "$dir/bin/"
-	cp "$top/selftests/guest/initramfs-init" "$dir/init"
-	chmod 755 "$dir/init"
-	: >"$dir/modules/order"
-	in_tree sh -euc 'cd "$1" && find . | cpio --quiet -o -H newc -R 0:0 >"$2"' sh "$dir" "$cache/guest-debug.part/initrd"
-	rm -rf "$dir"
+	mkdir -p "$cache/guest-debug.part"
+	make_initrd "$cache/guest-debug.part/initrd" "$top/selftests/guest/initramfs-init" ''
 	to=$cache/guest-debug.part/modules/usr/lib/modules/$release
 	mkdir -p "$to"
 	(cd "$cache/debug/build" && find . -name '*.ko' -not -path './drivers/net/*') | while read -r file; do

@@ -18,24 +18,25 @@ step_rootfs() {
 
 # The modules in use, uncompressed (to unpack them takes an emulated host seconds), the NTB drivers with them.
 step_modules() {
-	local release part=$cache/guest/modules.part from to file
-	release=$(<"$cache/linux/release")
-	from=$cache/tree/usr/lib/modules/$release
-	to=$part/usr/lib/modules/$release
+	local part=$cache/guest/modules.part
 	rm -rf "$part"
-	mkdir -p "$to/ntb"
-	pick_modules "$from" "$top/scripts/setup.d/modules.list" >"$part/names"
-	while read -r file; do
-		mkdir -p "$to/${file%/*}"
-		xz -dc "$from/$file" >"$to/${file%.xz}"
-	done <"$part/names"
-	rm "$part/names"
-	find "$cache/linux/ntb" -name '*.ko' -exec cp -t "$to/ntb" {} +
-	in_tree strip --strip-debug "${to}"/ntb/*.ko
-	cp "$from"/modules.{builtin,builtin.modinfo,order} "$to/"
-	in_tree depmod -b "$part/usr" "$release"
+	collect_modules "$cache/tree/usr/lib/modules/$(<"$cache/linux/release")" "$top/scripts/setup.d/modules.list" "$cache/linux/ntb" "$part"
 	replace "$part" "$cache/guest/modules"
 	outcome "$(find "$cache/guest/modules" -name '*.ko' | wc -l) modules"
+}
+
+# collect_modules FOLDER LIST NTB TO: LIST's modules from the FOLDER of a release, and those of the folder NTB, go to the root TO.
+collect_modules() {
+	local from=$1 list=$2 ntb=$3 root=$4 to=$4/usr/lib/modules/${1##*/} file
+	mkdir -p "$to/ntb"
+	pick_modules "$from" "$list" | while read -r file; do
+		mkdir -p "$to/${file%/*}"
+		xz -dc "$from/$file" >"$to/${file%.xz}"
+	done
+	find "$ntb" -name '*.ko' -exec cp -t "$to/ntb" {} +
+	in_tree strip --strip-debug "$to"/ntb/*.ko
+	cp "$from"/modules.{builtin,builtin.modinfo,order} "$to/"
+	in_tree depmod -b "$root/usr" "${1##*/}"
 }
 
 # pick_modules FOLDER LIST: the files of LIST's modules and of all that they depend on, by modules.dep.
@@ -100,28 +101,31 @@ ssh_settings() {
 }
 
 step_initrd() {
-	local release dir=$cache/guest/initrd.dir modules module file
-	release=$(<"$cache/linux/release")
-	modules=$cache/guest/modules/usr/lib/modules/$release
+	make_initrd "$cache/guest/initrd" "$top/selftests/guest/initramfs-init" "$cache/guest/modules/usr/lib/modules/$(<"$cache/linux/release")" \
+		virtio_blk crc32c_generic erofs overlay virtio_net configfs
+	kernel_arguments >"$cache/guest/cmdline"
+	outcome "$(du -k "$cache/guest/initrd" | cut -f 1) KB"
+}
+
+# make_initrd FILE INIT FOLDER MODULE…: an initrd with the program INIT, and these modules of FOLDER, each behind what it
+# depends on.
+make_initrd() {
+	local dir=$1.dir part=$1.part init=$2 modules=$3 to=$1 module file
+	shift 3
 	rm -rf "$dir"
 	mkdir -p "$dir"/{bin,dev,modules,ro,rw,new}
 	cp "$cache/tree/bin/busybox" "$dir/bin/"
-	cp "$top/selftests/guest/initramfs-init" "$dir/init"
+	cp "$init" "$dir/init"
 	chmod 755 "$dir/init"
-	# The order of loading: each behind what it depends on.
-	for module in virtio_blk crc32c_generic erofs overlay virtio_net configfs; do
+	for module; do
 		awk -v m="$module" '$1 ~ "/" m "\\.ko:$" { sub(/:/, "", $1); for (i = NF; i > 0; i--) print $i }' "$modules/modules.dep"
-	done | awk '!seen[$0]++' >"$dir/files"
-	while read -r file; do
+	done | awk '!seen[$0]++' | while read -r file; do
 		cp "$modules/$file" "$dir/modules/"
 		echo "${file##*/}"
-	done <"$dir/files" >"$dir/modules/order"
-	rm "$dir/files"
-	in_tree sh -euc 'cd "$1" && find . | cpio --quiet -o -H newc -R 0:0 >"$2"' sh "$dir" "$cache/guest/initrd.part"
+	done >"$dir/modules/order"
+	in_tree sh -euc 'cd "$1" && find . | cpio --quiet -o -H newc -R 0:0 >"$2"' sh "$dir" "$part"
 	rm -rf "$dir"
-	kernel_arguments >"$cache/guest/cmdline"
-	mv "$cache/guest/initrd.part" "$cache/guest/initrd"
-	outcome "$(du -k "$cache/guest/initrd" | cut -f 1) KB"
+	mv "$part" "$to"
 }
 
 # What every host's kernel is told: its console, and what saves an emulated host time. no_timer_check: the kernel counts

@@ -10,6 +10,14 @@ source_parts=(drivers/ntb drivers/net/ntb_netdev.c drivers/pci/switch/switchtec.
 
 tree_release() { basename "$(echo "$cache"/tree/usr/lib/modules/*)"; }
 
+# unpack_source PACKAGE SERIES FOLDER [PART…]: the kernel's source, or these parts of it.
+unpack_source() {
+	local package=$1 series=$2 folder=$3
+	shift 3
+	dpkg-deb --fsys-tarfile "$package" | tar -x -O --wildcards './usr/src/linux-source-*.tar.xz' | xz -T0 -dc |
+		tar -x -C "$folder" --strip-components=1 --wildcards "${@/#/linux-source-$series/}"
+}
+
 step_kernel() {
 	local release version mirrors series deb part=$cache/linux.part
 	release=$(tree_release)
@@ -28,11 +36,8 @@ step_kernel() {
 		fetch_one "linux-source-$series" "$version" "$deb"
 	fi
 	rm -rf "$part"
-	mkdir -p "$part"/{source,deb} "$cache/guest"
-	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$part/deb" --wildcards './usr/src/linux-source-*.tar.xz'
-	xz -T0 -dc "$part/deb/usr/src/linux-source-$series.tar.xz" |
-		tar -x -C "$part/source" --strip-components=1 --wildcards "${source_parts[@]/#/linux-source-$series/}"
-	rm -rf "$part/deb"
+	mkdir -p "$part/source" "$cache/guest"
+	unpack_source "$deb" "$series" "$part/source" "${source_parts[@]}"
 	echo "$release" >"$part/release"
 	in_tree sh "$part/source/scripts/extract-vmlinux" "/boot/vmlinuz-$release" >"$cache/guest/vmlinux.part"
 	mv "$cache/guest/vmlinux.part" "$cache/guest/vmlinux"
@@ -44,15 +49,19 @@ step_kernel() {
 
 # All hardware drivers and clients of drivers/ntb, the message-signalled interrupts' part included: its switch is
 # not in the stock kernel's configuration, and linux/ntb.h asks for it.
-step_ntb() {
-	local part=$cache/linux/ntb.part release
-	release=$(<"$cache/linux/release")
+# build_ntb LINUX HEADERS: from LINUX/source to LINUX/ntb.
+build_ntb() {
+	local part=$1/ntb.part
 	rm -rf "$part"
-	cp -r "$cache/linux/source/drivers/ntb" "$part"
-	cp "$cache/linux/source/drivers/net/ntb_netdev.c" "$cache/linux/source/drivers/pci/switch/switchtec.c" "$part/"
+	cp -r "$1/source/drivers/ntb" "$part"
+	cp "$1/source/drivers/net/ntb_netdev.c" "$1/source/drivers/pci/switch/switchtec.c" "$part/"
 	echo 'obj-m += ntb_netdev.o switchtec.o' >>"$part/Makefile"
-	in_tree make -s -j "$(nproc)" -C "/lib/modules/$release/build" M="$part" KCFLAGS=-DCONFIG_NTB_MSI=1 CONFIG_NTB=m CONFIG_NTB_MSI=y \
+	in_tree make -s -j "$(nproc)" -C "$2" M="$part" KCFLAGS=-DCONFIG_NTB_MSI=1 CONFIG_NTB=m CONFIG_NTB_MSI=y \
 		CONFIG_NTB_{AMD,IDT,INTEL,EPF,SWITCHTEC,PINGPONG,TOOL,PERF,MSI_TEST,TRANSPORT}=m modules
-	replace "$part" "$cache/linux/ntb"
+	replace "$part" "$1/ntb"
+}
+
+step_ntb() {
+	build_ntb "$cache/linux" "/lib/modules/$(<"$cache/linux/release")/build"
 	outcome "$(find "$cache/linux/ntb" -name '*.ko' | wc -l) modules"
 }

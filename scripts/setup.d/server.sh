@@ -51,30 +51,10 @@ step_server() {
 	truncate -s 6G "$part"
 	in_tree mkfs.ext4 -q -F -L server -d "$tar" "$part"
 	rm -rf "$extra"
-	server_initrd
+	# virtio_net, because udev comes to it only after a minute or two.
+	make_initrd "$cache/guest-server/initrd" "$top/selftests/guest/server/initramfs-init" "$cache/guest/modules/usr/lib/modules/$release" \
+		virtio_blk crc32c_generic ext4 virtio_net
 	mv "$tar" "$cache/guest-server/root.tar"
 	mv "$part" "$cache/guest-server/root.img"
 	outcome "$(du -m "$cache/guest-server/root.img" | cut -f 1) MB"
-}
-
-server_initrd() {
-	local release dir=$cache/guest-server/initrd.dir modules module file
-	release=$(<"$cache/linux/release")
-	modules=$cache/guest/modules/usr/lib/modules/$release
-	rm -rf "$dir"
-	mkdir -p "$dir"/{bin,dev,modules,new}
-	cp "$cache/tree/bin/busybox" "$dir/bin/"
-	cp "$top/selftests/guest/server/initramfs-init" "$dir/init"
-	# virtio_net, because udev comes to it only after a minute or two.
-	for module in virtio_blk crc32c_generic ext4 virtio_net; do
-		awk -v m="$module" '$1 ~ "/" m "\\.ko:$" { sub(/:/, "", $1); for (i = NF; i > 0; i--) print $i }' "$modules/modules.dep"
-	done | awk '!seen[$0]++' >"$dir/files"
-	while read -r file; do
-		cp "$modules/$file" "$dir/modules/"
-		echo "${file##*/}"
-	done <"$dir/files" >"$dir/modules/order"
-	rm "$dir/files"
-	in_tree sh -euc 'cd "$1" && find . | cpio --quiet -o -H newc -R 0:0 >"$2"' sh "$dir" "$cache/guest-server/initrd.part"
-	rm -rf "$dir"
-	mv "$cache/guest-server/initrd.part" "$cache/guest-server/initrd"
 }
