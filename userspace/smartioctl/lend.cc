@@ -239,7 +239,7 @@ Outcome<void> Lender::check(const std::string& pci, const Service& service, cons
 Outcome<void> Lender::lend(std::string_view address, const Options& options) {
   const auto pci = find(address);
   if (!pci) return std::unexpected(pci.error());
-  const auto service = service_for(*pci, options.as);
+  auto service = service_for(*pci, options.as);
   if (!service) return std::unexpected(service.error());
   if (!is_lent(*pci)) {
     if (auto free = check(*pci, **service, options); !free) return free;
@@ -247,9 +247,12 @@ Outcome<void> Lender::lend(std::string_view address, const Options& options) {
     if (auto taken = take(*pci, **service, options); !taken) return taken;
     report_(fmt::format("{} is lent", *pci));
   } else {
-    const Service* lent = service_of(*pci);
-    if (!options.as.empty() && lent != nullptr && lent != *service) {
-      return refuse(fmt::format("{} is lent as {}; smartioctl unlend {} first", *pci, lent->name, *pci), Exit::kInUse);
+    if (const Service* lent = service_of(*pci); lent != nullptr && lent != *service) {
+      if (!options.as.empty()) {
+        return refuse(fmt::format("{} is lent as {}; smartioctl unlend {} first", *pci, lent->name, *pci),
+                      Exit::kInUse);
+      }
+      service = lent;
     }
     report_(fmt::format("{} is lent already", *pci));
   }

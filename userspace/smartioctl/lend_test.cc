@@ -134,6 +134,16 @@ TEST_F(LendTest, WhatTheManagerDoesNotLendInTimeGoesBack) {
   EXPECT_EQ(override_of(kFirst), "(null)");
 }
 
+TEST_F(LendTest, ASharedGroupIsAllowedForThisDriveOnly) {
+  const std::string parameter = "module/smartio/parameters/shared_group";
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_FALSE(sysfs.exists(parameter));
+  sysfs.add_drive(kSecond, "S2", "nvme");
+  options.permissions.shared_group = true;
+  ASSERT_TRUE(lender.lend(kSecond, options));
+  EXPECT_EQ(sysfs.text(parameter), kSecond);
+}
+
 TEST_F(LendTest, PersistKeepsAddressIdsAndSerial) {
   options.persist = true;
   ASSERT_TRUE(lender.lend(kFirst, options));
@@ -340,6 +350,10 @@ TEST_F(LendFunctionTest, ADriveAsAWhole) {
   const auto done = lender.lend(kFirst, options);
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("is lent as pci"));
+  options.as = "";
+  options.persist = true;
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_EQ(choices.read().choices.at(0).as, "pci") << "as it is lent now";
 }
 
 TEST_F(LendFunctionTest, ANicIsNoDrive) {
