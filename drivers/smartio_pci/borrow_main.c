@@ -70,10 +70,8 @@ static void borrow_attach_work(struct work_struct *work)
 	path->f = f;
 	mutex_unlock(&path->lock);
 	/* the session may have been lost before anybody could be told */
-	if (!smartio_session_id(path->sdev)) {
-		borrow_function_lose(f);
+	if (!smartio_session_id(path->sdev))
 		queue_work(path->wq, &path->detach);
-	}
 	dev_info(&path->sdev->dev, "here as %04x:00:00.0\n", f->domain);
 }
 
@@ -93,6 +91,9 @@ static void borrow_detach_work(struct work_struct *work)
 	mutex_lock(&path->lock);
 	path->f = NULL;
 	mutex_unlock(&path->lock);
+	/* nobody told it, if its driver or the path goes at the same time */
+	if (!smartio_session_id(path->sdev))
+		borrow_function_lose(f);
 	borrow_function_remove(f);
 	dev_info(&path->sdev->dev, "gone\n");
 	/* offered again meanwhile */
