@@ -23,6 +23,14 @@ static void borrow_note(struct borrow_function *f, unsigned int what)
 	queue_work(borrow_wq, &f->post);
 }
 
+/* The same for an interrupt that changed. */
+static void borrow_note_vector(struct borrow_function *f,
+			       struct borrow_vector *vector)
+{
+	vector->dirty = true;
+	borrow_note(f, f->msi_on ? BORROW_MSI : BORROW_VECTORS);
+}
+
 /* ---- what the PCI core says ---- */
 
 static void borrow_msi_write(void *context, unsigned int index,
@@ -39,8 +47,7 @@ static void borrow_msi_write(void *context, unsigned int index,
 	vector->virq = virq;
 	vector->addr = addr;
 	vector->data = data;
-	vector->dirty = true;
-	borrow_note(f, f->msi_on ? BORROW_MSI : BORROW_VECTORS);
+	borrow_note_vector(f, vector);
 	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
 }
 
@@ -56,8 +63,7 @@ static void borrow_msi_mask(void *context, unsigned int index, bool masked)
 	vector = &f->vectors[index];
 	if (vector->masked != masked) {
 		vector->masked = masked;
-		vector->dirty = true;
-		borrow_note(f, f->msi_on ? BORROW_MSI : BORROW_VECTORS);
+		borrow_note_vector(f, vector);
 	}
 	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
 }
