@@ -5,7 +5,7 @@
  *   export.c   the registry of exports
  *   region.c   what a session holds: memory, parts of BARs, vectors
  *   session.c  sessions of borrowers
- *   group.c    devices and links in one IOMMU group
+ *   group.c    devices and their IOMMU groups
  *   lend.c     devices are lent and taken back
  *
  * How a session reaches its borrower is in struct session_ops: directly
@@ -40,7 +40,8 @@ struct session;
  * @ops: its functions
  * @context: for them
  * @owner: their module
- * @shares_group: allowed to be in one IOMMU group with a link
+ * @shares_group: allowed not to have its IOMMU group for itself
+ * @trusts_borrowers: allowed without an IOMMU, lent as a whole
  * @lock: protects all below, and the state of each of its sessions
  * @sessions: those that are not over
  * @suspended: no new ones for now
@@ -61,6 +62,7 @@ struct smartio_export {
 	void *context;
 	struct module *owner;
 	bool shares_group;
+	bool trusts_borrowers;
 	struct mutex lock;	/* the sessions and all below */
 	struct list_head sessions;
 	bool suspended;
@@ -316,9 +318,15 @@ void session_resources_free(struct session *session);
 
 struct smartio_link;
 
-bool group_allowance_take(struct pci_dev *pdev);
-int group_allow(const char *name, size_t size);
-ssize_t group_allowed_show(char *buf);
+/* What the administrator allows for one device, once. */
+enum group_allowed {
+	GROUP_ALLOWED_SHARED,
+	GROUP_ALLOWED_TRUST,
+};
+
+bool group_allowance_take(const char *name, enum group_allowed allowed);
+int group_allow(const char *name, size_t size, enum group_allowed allowed);
+ssize_t group_allowed_show(char *buf, enum group_allowed allowed);
 void group_exit(void);
 int group_check(struct smartio_export *export);
 int group_admits(struct smartio_link *link);

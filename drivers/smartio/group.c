@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lent devices and links in one IOMMU group. A group has one domain: a peer's
- * CPUs reach through the link's window whatever is mapped for the device, the
- * queues and data of all its borrowers. So neither a device is lent nor a link
- * joins where that is so, unless the administrator allowed it for that device.
+ * Lent devices and their IOMMU groups. Unless the administrator allowed it for
+ * a device, none is lent where its group would let borrowers reach too much.
+ *
+ * A link in the group: there is one domain, so a peer's CPUs reach through the
+ * link's window whatever is mapped for the device, the queues and data of all
+ * its borrowers. Nor does a link join beside such a device.
+ *
+ * A device that is lent as a whole: its borrower has it read and write whatever
+ * the group may. Without an IOMMU that is all memory of this host.
  */
 #include <linux/iommu.h>
 #include <linux/slab.h>
@@ -19,10 +24,12 @@
 /**
  * struct group_allowance - a device that may be lent once
  * @entry: in group_allowances
+ * @allowed: although what
  * @name: its PCI address
  */
 struct group_allowance {
 	struct list_head entry;
+	enum group_allowed allowed;
 	char name[32];
 };
 
@@ -30,14 +37,15 @@ static LIST_HEAD(group_allowances);
 static DEFINE_MUTEX(group_lock);	/* the allowances */
 
 /* Takes a device's allowance, if there is one. */
-bool group_allowance_take(struct pci_dev *pdev)
+bool group_allowance_take(const char *name, enum group_allowed allowed)
 {
 	struct group_allowance *allowance, *next;
 	bool found = false;
 
 	mutex_lock(&group_lock);
 	list_for_each_entry_safe(allowance, next, &group_allowances, entry) {
-		if (strcmp(allowance->name, pci_name(pdev)))
+		if (allowance->allowed != allowed ||
+		    strcmp(allowance->name, name))
 			continue;
 		list_del(&allowance->entry);
 		kfree(allowance);
@@ -47,8 +55,11 @@ bool group_allowance_take(struct pci_dev *pdev)
 	return found;
 }
 
-/* The next lend of the device with this PCI address may share a group. */
-int group_allow(const char *name, size_t size)
+/*
+ * The next lend of the device with this PCI address may do it; with a "-" before
+ * the address: it may not any more.
+ */
+int group_allow(const char *name, size_t size, enum group_allowed allowed)
 {
 	struct group_allowance *allowance, *other;
 	unsigned int count = 0;
@@ -61,6 +72,12 @@ int group_allow(const char *name, size_t size)
 	if (!allowance)
 		return -ENOMEM;
 	memcpy(allowance->name, name, size);
+	allowance->allowed = allowed;
+	if (name[0] == '-') {
+		group_allowance_take(allowance->name + 1, allowed);
+		kfree(allowance);
+		return 0;
+	}
 	mutex_lock(&group_lock);
 	list_for_each_entry(other, &group_allowances, entry)
 		count++;
@@ -74,14 +91,16 @@ int group_allow(const char *name, size_t size)
 }
 
 /* The devices that may, a line each. */
-ssize_t group_allowed_show(char *buf)
+ssize_t group_allowed_show(char *buf, enum group_allowed allowed)
 {
 	struct group_allowance *allowance;
 	ssize_t len = 0;
 
 	mutex_lock(&group_lock);
 	list_for_each_entry(allowance, &group_allowances, entry)
-		len += sysfs_emit_at(buf, len, "%s\n", allowance->name);
+		if (allowance->allowed == allowed)
+			len += sysfs_emit_at(buf, len, "%s\n",
+					     allowance->name);
 	mutex_unlock(&group_lock);
 	return len;
 }
@@ -95,14 +114,20 @@ void group_exit(void)
 	INIT_LIST_HEAD(&group_allowances);
 }
 
+static bool group_translated(struct device *dev)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+
+	return domain && domain->type & __IOMMU_DOMAIN_PAGING;
+}
+
 /* Whether one domain translates for both: its group's number, or -1. */
 static int group_of_both(struct device *dev, struct device *other)
 {
-	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 	struct iommu_group *group, *others;
 	int id = -1;
 
-	if (!domain || !(domain->type & __IOMMU_DOMAIN_PAGING))
+	if (!group_translated(dev))
 		return -1;
 	group = iommu_group_get(dev);
 	others = iommu_group_get(other);
@@ -116,10 +141,10 @@ static int group_of_both(struct device *dev, struct device *other)
 }
 
 /**
- * struct group_query - which link shares a group with a device
+ * struct group_query - who shares a group with a device
  * @export: the device
  * @id: the group's number, or -1
- * @name: of the link's function
+ * @name: of the link's function, or of another device
  */
 struct group_query {
 	struct smartio_export *export;
@@ -138,11 +163,8 @@ static void group_query_one(struct smartio_link *link, void *arg)
 	strscpy(query->name, dev_name(link->dma));
 }
 
-/*
- * Whether a device may be lent beside the links that there are. It is in the
- * list of exports, so that group_admits() sees it for a link that comes now.
- */
-int group_check(struct smartio_export *export)
+/* Whether a device may be lent beside the links that there are. */
+static int group_check_links(struct smartio_export *export)
 {
 	struct group_query query = { .export = export, .id = -1 };
 
@@ -159,6 +181,59 @@ int group_check(struct smartio_export *export)
 		"in one IOMMU group (%d) with the NTB %s: borrowers' CPUs would reach all that is mapped for it, so it is not lent (lend --shared-group allows that)\n",
 		query.id, query.name);
 	return -EOPNOTSUPP;
+}
+
+static int group_query_other(struct device *dev, void *arg)
+{
+	struct group_query *query = arg;
+
+	/* what leads to it is no user of its memory */
+	if (dev == &query->export->pdev->dev ||
+	    (dev_is_pci(dev) && pci_is_bridge(to_pci_dev(dev))))
+		return 0;
+	strscpy(query->name, dev_name(dev));
+	return 1;
+}
+
+/* Whether what a device reaches may be its borrower's. */
+static int group_check_whole(struct smartio_export *export)
+{
+	struct group_query query = { .export = export };
+	struct device *dev = &export->pdev->dev;
+	struct iommu_group *group;
+	int others;
+
+	if (!group_translated(dev)) {
+		if (export->trusts_borrowers)
+			return 0;
+		pci_err(export->pdev,
+			"no IOMMU holds it: its borrower could reach all memory of this host, so it is not lent (lend --trust-borrowers allows that)\n");
+		return -EPERM;
+	}
+	/* it has a domain, so it has a group */
+	group = iommu_group_get(dev);
+	query.id = iommu_group_id(group);
+	others = iommu_group_for_each_dev(group, &query, group_query_other);
+	iommu_group_put(group);
+	if (!others || export->shares_group)
+		return 0;
+	pci_err(export->pdev,
+		"in one IOMMU group (%d) with %s: its borrower could reach what that one can, so it is not lent (lend --shared-group allows that)\n",
+		query.id, query.name);
+	return -EPERM;
+}
+
+/*
+ * Whether a device may be lent. It is in the list of exports, so that
+ * group_admits() sees it for a link that comes now.
+ */
+int group_check(struct smartio_export *export)
+{
+	int ret = group_check_links(export);
+
+	if (!ret && export->ops->exclusive)
+		ret = group_check_whole(export);
+	return ret;
 }
 
 /* Whether a link may join beside the devices that are lent. */

@@ -70,7 +70,8 @@ static void export_withdraw(struct smartio_export *export)
  *
  * Context: process, may sleep.
  * Return: the lent device, or an ERR_PTR; -EOPNOTSUPP: it is in one IOMMU group
- * with a link.
+ * with a link; -EPERM: lent as a whole it would let a borrower reach more than
+ * the borrower's own memory. The administrator may allow either.
  */
 struct smartio_export *smartio_lend(struct pci_dev *pdev, const char *service,
 				    const struct smartio_lender_ops *ops,
@@ -103,7 +104,10 @@ struct smartio_export *smartio_lend(struct pci_dev *pdev, const char *service,
 	export->owner = owner;
 	export->first_vector = first_vector;
 	export->vectors = vectors;
-	export->shares_group = group_allowance_take(pdev);
+	export->shares_group = group_allowance_take(pci_name(pdev),
+						    GROUP_ALLOWED_SHARED);
+	export->trusts_borrowers = group_allowance_take(pci_name(pdev),
+							GROUP_ALLOWED_TRUST);
 
 	export_add(export);
 	ret = group_check(export);

@@ -212,23 +212,29 @@ SMARTIO_GROUPS(smartio_path);
 
 /* ---- /sys/module/smartio/parameters ---- */
 
-static int shared_group_get(char *buf, const struct kernel_param *param)
+static enum group_allowed allowed_shared = GROUP_ALLOWED_SHARED;
+static enum group_allowed allowed_trust = GROUP_ALLOWED_TRUST;
+
+static int allowed_get(char *buf, const struct kernel_param *param)
 {
-	return group_allowed_show(buf);
+	return group_allowed_show(buf, *(enum group_allowed *)param->arg);
 }
 
-static int shared_group_set(const char *value, const struct kernel_param *param)
+static int allowed_set(const char *value, const struct kernel_param *param)
 {
-	return group_allow(value, strlen(value));
+	return group_allow(value, strlen(value),
+			   *(enum group_allowed *)param->arg);
 }
 
-static const struct kernel_param_ops shared_group_ops = {
-	.get = shared_group_get,
-	.set = shared_group_set,
+static const struct kernel_param_ops allowed_ops = {
+	.get = allowed_get,
+	.set = allowed_set,
 };
 
-module_param_cb(shared_group, &shared_group_ops, NULL, 0600);
-MODULE_PARM_DESC(shared_group, "write a PCI address: the next time that this device is lent, it may be in one IOMMU group with an NTB");
+module_param_cb(shared_group, &allowed_ops, &allowed_shared, 0600);
+MODULE_PARM_DESC(shared_group, "write a PCI address: the next time that this device is lent, it may be in one IOMMU group with an NTB, and, lent as a whole, with any device; -ADDRESS takes that back");
+module_param_cb(trust_borrowers, &allowed_ops, &allowed_trust, 0600);
+MODULE_PARM_DESC(trust_borrowers, "write a PCI address: the next time that this device is lent as a whole, it may reach all memory of this host; -ADDRESS takes that back");
 
 /* ---- /sys/class/smartio_export/PCI ---- */
 

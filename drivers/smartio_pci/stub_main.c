@@ -6,59 +6,13 @@
  *   echo smartio_pci_stub > /sys/bus/pci/devices/PCI/driver_override
  *   echo PCI > /sys/bus/pci/drivers/smartio_pci_stub/bind
  */
-#include <linux/iommu.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
 #include "config_table.h"
 #include "stub.h"
 
-static bool trust_borrowers;
-module_param(trust_borrowers, bool, 0644);
-MODULE_PARM_DESC(trust_borrowers, "lend functions that no IOMMU holds: a borrower can then reach all memory of this host through them");
-
-static bool shared_group;
-module_param(shared_group, bool, 0644);
-MODULE_PARM_DESC(shared_group, "lend functions that share their IOMMU group: a borrower can then reach what the others of the group can");
-
 /* ---- what can't be lent ---- */
-
-static int stub_other_of_group(struct device *dev, void *data)
-{
-	struct stub *stub = data;
-
-	if (dev == &stub->pdev->dev)
-		return 0;
-	/* what leads to it is no user of its memory */
-	if (dev_is_pci(dev) && pci_is_bridge(to_pci_dev(dev)))
-		return 0;
-	pci_info(stub->pdev, "shares its IOMMU group with %s\n", dev_name(dev));
-	return 1;
-}
-
-static int stub_check_iommu(struct stub *stub)
-{
-	struct device *dev = &stub->pdev->dev;
-	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
-	struct iommu_group *group;
-	int others;
-
-	if (!domain || !(domain->type & __IOMMU_DOMAIN_PAGING)) {
-		if (trust_borrowers)
-			return 0;
-		dev_err(dev, "no IOMMU holds it: who borrows it can reach all memory of this host (trust_borrowers=1)\n");
-		return -EPERM;
-	}
-	group = iommu_group_get(dev);
-	if (!group)
-		return 0;
-	others = iommu_group_for_each_dev(group, stub, stub_other_of_group);
-	iommu_group_put(group);
-	if (!others || shared_group)
-		return 0;
-	dev_err(dev, "who borrows it can reach what the others of its IOMMU group can (shared_group=1)\n");
-	return -EPERM;
-}
 
 static int stub_check(struct stub *stub)
 {
@@ -76,7 +30,7 @@ static int stub_check(struct stub *stub)
 		pci_err(pdev, "there is no way to reset it: it can't be lent\n");
 		return -EOPNOTSUPP;
 	}
-	return stub_check_iommu(stub);
+	return 0;
 }
 
 /* ---- what a borrower is told ---- */

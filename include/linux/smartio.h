@@ -358,8 +358,10 @@ struct smartio_session {
  *	was written to @reply (at most what it was), or a negative error, which
  *	is what the borrower's smartio_call() returns.
  * @show: who holds what, for sysfs: lines of text. Optional.
- * @exclusive: one session at a time; others are refused with -EBUSY. What the
- *	device reaches of its borrower ends with the session.
+ * @exclusive: lent as a whole: one session at a time; others are refused with
+ *	-EBUSY. What the device reaches of its borrower ends with the session.
+ *	The borrower may have it reach all that its IOMMU group may: smartio_lend()
+ *	refuses that, unless it is allowed for the device.
  */
 struct smartio_lender_ops {
 	int (*open)(struct smartio_session *session);

@@ -12,7 +12,8 @@ link_up() { sh_on "$1" 'grep -qx up /sys/class/smartio_link/ntb0/state'; }
 
 # lend: the drive, as it is, by a lender that trusts whoever borrows it
 lend() {
-	sh_on lender 'modprobe smartio_pci_stub trust_borrowers=1; d=/sys/bus/pci/devices/$1
+	sh_on lender 'modprobe smartio_pci_stub; d=/sys/bus/pci/devices/$1
+		echo $1 > /sys/module/smartio/parameters/trust_borrowers
 		[ ! -e $d/driver ] || echo $1 > $d/driver/unbind
 		echo smartio_pci_stub > $d/driver_override; echo $1 > /sys/bus/pci/drivers_probe; [ -e $d/smartio_export/$1 ]' "$drive_pci"
 }

@@ -123,8 +123,10 @@ class FakeSysfs : public Sysfs {
     } else if (relative.starts_with("module/")) {
       put(relative, value);
     } else if (relative.ends_with("/bind")) {
-      permitted = text("module/smartio_pci_stub/parameters/trust_borrowers") +
-                  text("module/smartio_pci_stub/parameters/shared_group");
+      permitted.clear();
+      for (const char* allowed : {"module/smartio/parameters/trust_borrowers", "module/smartio/parameters/shared_group"}) {
+        permitted += text(allowed) == pci ? "1" : "0";
+      }
       if (probe_error != 0) return {probe_error, std::generic_category()};
       bind(pci, std::filesystem::path(relative).parent_path().filename());
     }
@@ -132,7 +134,7 @@ class FakeSysfs : public Sysfs {
   }
 
   std::vector<std::pair<std::string, std::string>> writes;
-  std::string permitted;       ///< of smartio_pci_stub at the last probe: trust_borrowers, shared_group
+  std::string permitted;       ///< to the device of the last probe: trust_borrowers, shared_group
   int probe_error = 0;         ///< what the manager's probe returns
   bool manager_lends = true;   ///< whether it lends what it has
   bool refuse_writes = false;  ///< as to an ordinary user

@@ -164,14 +164,10 @@ void Lender::give_back(const std::string& pci, const Service& service, const std
   if (this->driver(pci).empty()) static_cast<void>(sysfs_.write("bus/pci/drivers_probe", pci));
 }
 
-void Lender::permit(const std::string& pci, const Service& service, const Permissions& permissions) {
-  // The core asks for an NTB in the group of whatever is lent, once.
-  if (permissions.shared_group) static_cast<void>(sysfs_.write("module/smartio/parameters/shared_group", pci));
-  if (&service != &kPci) return;
-  const std::string folder = fmt::format("module/{}/parameters/", service.driver);
-  for (const auto& [name, value] : {std::pair{"trust_borrowers", permissions.trust_borrowers},
+void Lender::permit(const std::string& allowance, const Permissions& permissions) {
+  for (const auto& [name, given] : {std::pair{"trust_borrowers", permissions.trust_borrowers},
                                     std::pair{"shared_group", permissions.shared_group}}) {
-    static_cast<void>(sysfs_.write(folder + name, value ? "1" : "0"));
+    if (given) static_cast<void>(sysfs_.write(fmt::format("module/smartio/parameters/{}", name), allowance));
   }
 }
 
@@ -193,9 +189,9 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
     }
     if (driver(pci).empty()) {
       // Unlike drivers_probe this answers with what the driver's probe returned. Somebody else may have been faster.
-      permit(pci, service, options.permissions);
+      permit(pci, options.permissions);
       const std::error_code error = sysfs_.write(folder + "/bind", pci);
-      permit(pci, service, {});
+      permit("-" + pci, options.permissions);
       if (error && driver(pci) != service.driver) {
         const std::string log = log_of(pci);
         give_back(pci, service, before);

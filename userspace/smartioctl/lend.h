@@ -67,8 +67,8 @@ class Lender {
   /// Why the device can't be had now.
   [[nodiscard]] Outcome<void> check(const std::string& pci, const Service& service, const Options& options) const;
   Outcome<void> load_modules(const Service& service);
-  /// Tells the driver that lends whole functions what it may do until it is told otherwise.
-  void permit(const std::string& pci, const Service& service, const Permissions& permissions);
+  /// The core lends the device with this PCI address once as permitted; with "-" before the address, no more.
+  void permit(const std::string& allowance, const Permissions& permissions);
   Outcome<void> take(const std::string& pci, const Service& service, const Options& options);
   Outcome<void> write(const std::string& pci, const std::string& file, std::string_view value, std::string_view what);
   /// To the stock driver, or without one to none.

@@ -370,7 +370,7 @@ TEST_F(LendFunctionTest, PermissionsAreHandedOn) {
   options.permissions = {.trust_borrowers = true, .shared_group = true};
   ASSERT_TRUE(lender.lend(kNic, options));
   EXPECT_EQ(sysfs.permitted, "11");
-  EXPECT_EQ(sysfs.text("module/smartio_pci_stub/parameters/trust_borrowers"), "0") << "for this one device";
+  EXPECT_EQ(sysfs.text("module/smartio/parameters/trust_borrowers"), std::string("-") + kNic) << "for this one time";
 }
 
 TEST_F(LendFunctionTest, NotAnInterfaceThatIsUp) {

@@ -9,9 +9,11 @@ class Group : public Core {
  protected:
   Group() { lender.pdev.dev.iommu_group = &group; }
   ~Group() override { EXPECT_EQ(group.users, 0); }
-  static int allow(std::string_view name) { return group_allow(name.data(), name.size()); }
+  static int allow(std::string_view name, group_allowed allowed = GROUP_ALLOWED_SHARED) {
+    return group_allow(name.data(), name.size(), allowed);
+  }
 
-  iommu_group group{.id = 7, .users = 0, .domain = {__IOMMU_DOMAIN_PAGING}};
+  iommu_group group{.id = 7, .users = 0, .domain = {__IOMMU_DOMAIN_PAGING}, .devices = {}};
   device ntb{};
 };
 
@@ -51,7 +53,7 @@ TEST_F(Group, ALinkThatComesLaterDoesNotJoin) {
 }
 
 TEST_F(Group, OtherGroupsAndUntranslatedOnesAreFine) {
-  iommu_group other{.id = 8, .users = 0, .domain = {__IOMMU_DOMAIN_PAGING}};
+  iommu_group other{.id = 8, .users = 0, .domain = {__IOMMU_DOMAIN_PAGING}, .devices = {}};
   FakeLink a{"ntb0"};
   ntb.iommu_group = &other;
   a.dma = &ntb;
@@ -66,14 +68,53 @@ TEST_F(Group, OtherGroupsAndUntranslatedOnesAreFine) {
   EXPECT_FALSE(IS_ERR(lender.lend()));
 }
 
+TEST_F(Group, AWholeDeviceNeedsItsGroupForItself) {
+  pci_dev other{};
+  group.devices[0] = &lender.pdev.dev;
+  group.devices[1] = &other.dev;
+  EXPECT_EQ(PTR_ERR(lender.lend(true)), -EPERM);
+  EXPECT_EQ(allow("0000:01:00.0", GROUP_ALLOWED_TRUST), 0);
+  EXPECT_EQ(PTR_ERR(lender.lend(true)), -EPERM) << "another thing is allowed";
+  lender.device = nullptr;
+  EXPECT_FALSE(IS_ERR(lender.lend())) << "one that is shared has a driver on this host";
+  lender.take_back();
+  EXPECT_EQ(allow("0000:01:00.0\n"), 0);
+  EXPECT_FALSE(IS_ERR(lender.lend(true)));
+  lender.take_back();
+  other.bridge = 1;
+  EXPECT_FALSE(IS_ERR(lender.lend(true)));
+}
+
+TEST_F(Group, AWholeDeviceNeedsAnIommu) {
+  group.domain.type = 0;
+  EXPECT_EQ(allow("0000:01:00.0", GROUP_ALLOWED_SHARED), 0);
+  EXPECT_EQ(PTR_ERR(lender.lend(true)), -EPERM);
+  lender.pdev.dev.iommu_group = nullptr;
+  EXPECT_EQ(PTR_ERR(lender.lend(true)), -EPERM);
+  EXPECT_EQ(allow("0000:01:00.0", GROUP_ALLOWED_TRUST), 0);
+  EXPECT_FALSE(IS_ERR(lender.lend(true)));
+  lender.take_back();
+  EXPECT_EQ(PTR_ERR(lender.lend(true)), -EPERM) << "for once";
+  lender.device = nullptr;
+}
+
+TEST_F(Group, WhatIsAllowedCanBeTakenBack) {
+  EXPECT_EQ(allow("0000:01:00.0", GROUP_ALLOWED_TRUST), 0);
+  EXPECT_EQ(allow("-0000:01:00.0", GROUP_ALLOWED_SHARED), 0);
+  EXPECT_TRUE(group_allowance_take("0000:01:00.0", GROUP_ALLOWED_TRUST));
+  EXPECT_EQ(allow("0000:01:00.0", GROUP_ALLOWED_TRUST), 0);
+  EXPECT_EQ(allow("-0000:01:00.0\n", GROUP_ALLOWED_TRUST), 0);
+  EXPECT_FALSE(group_allowance_take("0000:01:00.0", GROUP_ALLOWED_TRUST));
+}
+
 TEST_F(Group, NoNameIsTakenForAnother) {
   EXPECT_EQ(allow(""), -EINVAL);
   EXPECT_EQ(allow("\n"), -EINVAL);
   EXPECT_EQ(allow(std::string(32, '0')), -EINVAL);
   for (int i = 0; i < 64; ++i) EXPECT_EQ(allow("0000:01:00.0"), 0);
   EXPECT_EQ(allow("0000:01:00.0"), -ENOSPC);
-  EXPECT_TRUE(group_allowance_take(&lender.pdev));
-  EXPECT_FALSE(group_allowance_take(&lender.pdev));
+  EXPECT_TRUE(group_allowance_take("0000:01:00.0", GROUP_ALLOWED_SHARED));
+  EXPECT_FALSE(group_allowance_take("0000:01:00.0", GROUP_ALLOWED_SHARED));
   EXPECT_EQ(allow("0000:01:00.0"), 0);
 }
 

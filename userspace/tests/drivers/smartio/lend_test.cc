@@ -113,6 +113,7 @@ TEST_F(Lend, ANewSessionEndsTheOneBefore) {
 TEST_F(Lend, AnExclusiveDeviceHasOneBorrower) {
   FakeLink other{"ntb1"};
   ASSERT_EQ(other.join(host('b')), 0);
+  ASSERT_EQ(group_allow("0000:01:00.0", 12, GROUP_ALLOWED_TRUST), 0);
   open(a, lender.lend(true));
   open(other, lender.device, -EBUSY);
   EXPECT_EQ(lender.closed, 0);

@@ -8,11 +8,12 @@
 struct iommu_domain {
   unsigned type;
 };
-/* With the one domain that it has. */
+/* With the one domain that it has, and up to two devices. */
 struct iommu_group {
   int id;
   int users;
   struct iommu_domain domain;
+  struct device* devices[2];
 };
 
 static inline struct iommu_domain* iommu_get_domain_for_dev(struct device* dev) {
@@ -27,3 +28,10 @@ static inline struct iommu_group* iommu_group_get(struct device* dev) {
 static inline void iommu_group_put(struct iommu_group* group) { group->users--; }
 
 static inline int iommu_group_id(struct iommu_group* group) { return group->id; }
+
+static inline int iommu_group_for_each_dev(struct iommu_group* group, void* data,
+                                           int (*visit)(struct device* dev, void* data)) {
+  int ret = 0;
+  for (int i = 0; i < 2 && !ret; ++i) ret = group->devices[i] ? visit(group->devices[i], data) : 0;
+  return ret;
+}

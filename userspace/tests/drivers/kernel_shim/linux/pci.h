@@ -10,6 +10,7 @@
 struct pci_dev {
   struct device dev;
   int users;
+  int bridge;
   struct {
     u64 start;
     u64 size;
@@ -22,6 +23,10 @@ static inline struct pci_dev* pci_dev_get(struct pci_dev* pdev) {
   return pdev;
 }
 static inline void pci_dev_put(struct pci_dev* pdev) { pdev->users--; }
+/* All devices that drivers ask of are. */
+#define dev_is_pci(dev) ((dev) != NULL)
+#define to_pci_dev(device) container_of(device, struct pci_dev, dev)
+static inline int pci_is_bridge(const struct pci_dev* pdev) { return pdev->bridge; }
 static inline const char* pci_name(const struct pci_dev* pdev) { return pdev->dev.name; }
 static inline int pci_irq_vector(const struct pci_dev* pdev, unsigned int vector) {
   (void)pdev;
