@@ -3,6 +3,7 @@
 # For tests of a function that is lent as a whole: the fabric's drive, which the stock nvme driver takes on the borrower.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
+drive=$(fabric drive list | jq -r '.drives[0].name')
 drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
 [ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
 
@@ -35,6 +36,11 @@ borrowed_by() { sh_on lender 'cat /sys/class/smartio_export/$1/borrowers' "$driv
 nobody_has_it() { [ -z "$(borrowed_by)" ]; }
 # The bit of the command register.
 bus_master() { sh_on lender 'echo $(($(od -An -tu2 -j4 -N2 /sys/bus/pci/devices/$1/config) >> 2 & 1))' "$drive_pci"; }
+# at_rest WHEN: it was reset, and reaches no memory. Its controller was enabled if nobody shut it down.
+at_rest() {
+	expect "bus mastering $1" 0 "$(bus_master)"
+	expect "whether its controller is enabled $1" false "$(fabric drive "$drive" status | jq .ready)"
+}
 
 start_lending() {
 	load_links lender
@@ -68,6 +74,8 @@ start_load() {
 		"$(($(sh_on borrower 'awk "\$3 == \"nvme0n1\" { print \$4 }" /proc/diskstats') + 20))"
 }
 load_ended() { sh_on borrower '! kill -0 $(cat /run/load.pid) 2> /dev/null'; }
+# The drive fetches a command when it is no bus master any more: it stands still until it is reset.
+cut_off() { fabric_may " warning drive $drive: controller fatal status: the bus refused the fetch of a submission queue entry\$"; }
 # What the stock driver says of a drive that was pulled out.
 pulled_out() {
 	log_may borrower 'nvme nvme[0-9]+: failure state error detected, request disconnect$'

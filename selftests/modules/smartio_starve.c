@@ -14,6 +14,7 @@ static int order = -1;
 module_param(order, int, 0644);
 MODULE_PARM_DESC(order, "allocations of this order and above fail; -1: none");
 
+static atomic_t pieces;
 static atomic_t seen;
 static atomic_t failed;
 
@@ -26,6 +27,8 @@ static const struct kernel_param_ops starve_count_ops = {
 	.get = starve_count_get,
 };
 
+module_param_cb(pieces, &starve_count_ops, &pieces, 0444);
+MODULE_PARM_DESC(pieces, "allocations from slabs in recovery so far");
 module_param_cb(seen, &starve_count_ops, &seen, 0444);
 MODULE_PARM_DESC(seen, "allocations of pages in recovery so far");
 module_param_cb(failed, &starve_count_ops, &failed, 0444);
@@ -37,15 +40,28 @@ static noinline notrace void *starve_nothing(void)
 	return NULL;
 }
 
-static int starve_handler(struct kprobe *probe, struct pt_regs *regs)
+static bool starve_in_recovery(void)
 {
 	const unsigned int scope = PF_MEMALLOC | PF_MEMALLOC_NOIO |
 				   PF_WQ_WORKER;
+
+	return !in_interrupt() && (current->flags & scope) == scope;
+}
+
+static int starve_piece(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (starve_in_recovery())
+		atomic_inc(&pieces);
+	return 0;
+}
+
+static int starve_handler(struct kprobe *probe, struct pt_regs *regs)
+{
 	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, 0);
 	int asked = regs_get_kernel_argument(regs, 1);
 	int from = READ_ONCE(order);
 
-	if (in_interrupt() || (current->flags & scope) != scope)
+	if (!starve_in_recovery())
 		return 0;
 	atomic_inc(&seen);
 	if (from < 0 || asked < from || gfp & __GFP_NOFAIL)
@@ -55,20 +71,28 @@ static int starve_handler(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-static struct kprobe starve_probe = {
+static struct kprobe starve_pages = {
 	.symbol_name = "__alloc_pages_noprof",
 	.pre_handler = starve_handler,
 };
 
+/* What kmalloc() of a size that the compiler knows is. */
+static struct kprobe starve_slabs = {
+	.symbol_name = "__kmalloc_cache_noprof",
+	.pre_handler = starve_piece,
+};
+
+static struct kprobe *starve_probes[] = { &starve_pages, &starve_slabs };
+
 static int __init starve_init(void)
 {
-	return register_kprobe(&starve_probe);
+	return register_kprobes(starve_probes, ARRAY_SIZE(starve_probes));
 }
 module_init(starve_init);
 
 static void __exit starve_exit(void)
 {
-	unregister_kprobe(&starve_probe);
+	unregister_kprobes(starve_probes, ARRAY_SIZE(starve_probes));
 }
 module_exit(starve_exit);
 

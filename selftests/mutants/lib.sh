@@ -24,7 +24,7 @@ mutant_wrong() {
 	while read -r topology test more; do
 		count=$((count + 1))
 		if [ "$topology" = unit ]; then
-			grep -rqs --include=CMakeLists.txt "^smartio_test($test " userspace || echo "there is no unit test $test"
+			grep -Erqs --include=CMakeLists.txt "^smartio_test\\($test( |$)" userspace || echo "there is no unit test $test"
 		else
 			[ -e "selftests/topologies/$topology.toml" ] || echo "there is no topology $topology"
 			[[ $test = */* && -f selftests/$test && -x selftests/$test ]] || echo "there is no test $test"
