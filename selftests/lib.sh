@@ -102,7 +102,7 @@ until_true() {
 allowed_log=() log_matched=()        # HOST=REGEX of kernel messages that this test asks for; how often each matched
 allowed_fabric=() fabric_matched=()  # REGEX of evidence (docs/fabric.md) and of lines of fabric.log
 # What the kernel says of any module that is not of its own build, and of an emulated CPU that was starved of the machine's.
-always_allowed='loading out-of-tree module taints kernel|module verification failed|hrtimer: interrupt took [0-9]+ ns|hpet: Lost [0-9]+ RTC interrupts'
+always_allowed='loading out-of-tree module taints kernel|module verification failed|hrtimer: interrupt took [0-9]+ ns|hpet: Lost [0-9]+ RTC interrupts|sched: DL replenish lagged too much'
 # What the stock kernel, and the debug kernel, say of any machine such as these when they boot.
 of_a_boot='mtrr: your CPUs had inconsistent|ACPI: IRQ 4 override to edge|amd_pstate: the _CPC object is not present|tsc: Unable to calibrate against PIT|APIC calibration not consistent with PM-Timer|Kernel compiled without mitigations|\] (Lock dependency validator: |\.\.\. (MAX_LOCK|CLASSHASH|CHAINHASH)| (memory used|per task-struct memory))'
 

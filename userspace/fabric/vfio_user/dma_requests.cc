@@ -71,13 +71,21 @@ void DmaRequests::write_answered() {
       after_.pop_front();
     }
   }
+  answered_.notify_all();
   for (const auto& [number, then] : ready) then();
+}
+
+bool DmaRequests::writes_answered(std::chrono::steady_clock::time_point until) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t before = asked_;
+  return answered_.wait_until(lock, until, [&] { return answered_writes_ >= before || closed_; });
 }
 
 bool DmaRequests::read(pci::BusAddress address, std::span<std::byte> data,
                        std::optional<std::chrono::steady_clock::time_point> until) {
   if (std::this_thread::get_id() == thread_.load()) return false;  // nobody would take the reply in
   const auto end = until.value_or(std::chrono::steady_clock::now() + deadline_);
+  if (!writes_answered(end)) return false;
   const std::size_t most = std::min<std::size_t>(max_transfer_.load(std::memory_order_relaxed), kReadPiece);
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), most));

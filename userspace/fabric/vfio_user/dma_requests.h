@@ -20,8 +20,10 @@
 namespace smartio::vfio_user {
 
 /// The device's requests to one guest's QEMU: DMA_WRITE, posted, and DMA_READ, waited for by the calling thread. Small
-/// writes, such as completions, ask for a reply, so that an interrupt can be told when they have been carried out: QEMU
-/// takes all in order. Thread-safe; may outlive its connection, and then refuses everything.
+/// writes, such as completions and those of registers, ask for a reply, so that an interrupt can be told when they have
+/// been carried out: QEMU takes all in order. A read is sent when those before it were answered. QEMU's event loop may
+/// run inside a write of a register, which waits for a disk there: it would take the read in, and refuse it, since a
+/// device of QEMU's own is not entered twice. Thread-safe; may outlive its connection, and then refuses everything.
 class DmaRequests final : public pci::GuestLink {
  public:
   /// `deadline` is that of reads that name no other. `refused` is called, on the connection's thread, for each posted
@@ -50,6 +52,8 @@ class DmaRequests final : public pci::GuestLink {
     bool ok = false;
   };
   void write_answered();
+  /// Waits for the answers to the small writes so far. False if they did not come in time.
+  bool writes_answered(std::chrono::steady_clock::time_point until);
   bool read_piece(pci::BusAddress address, std::span<std::byte> data, std::chrono::steady_clock::time_point until);
 
   std::shared_ptr<Outbox> outbox_;

@@ -139,6 +139,38 @@ TEST_F(Dma, ReadsWaitForQemu) {
   }
 }
 
+TEST_F(Dma, AReadStaysBehindTheWritesBeforeIt) {
+  bool written = false;
+  client_.set_dma_handler({.read =
+                               [&](BusAddress, std::span<std::byte> data) {
+                                 std::ranges::fill(data, std::byte{0x22});
+                                 return written;
+                               },
+                           .write =
+                               [&](BusAddress, std::span<const std::byte>) {
+                                 // QEMU takes requests in while it carries one out
+                                 EXPECT_FALSE(client_.serve(100ms).value_or(true));
+                                 return written = true;
+                               }});
+  const std::uint32_t command = 0;
+  served_.endpoint().write({0xd0000014}, bytes_of(command), {});
+  std::uint32_t status = 0;
+  auto device = std::async(std::launch::async, [&] {
+    return served_.endpoint().read({0xd000001c}, writable_bytes_of(status), kMayWait).delivery;
+  });
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(client_.serve(5s).value_or(false));
+  EXPECT_EQ(device.get(), Delivery::qemu);
+  EXPECT_EQ(status, 0x22222222U);
+}
+
+TEST_F(ShortDeadline, AReadBehindAWriteThatNobodyAnswersEnds) {
+  const std::uint32_t command = 0;
+  served_.endpoint().write({0xd0000014}, bytes_of(command), {});
+  std::uint32_t status = 0;
+  EXPECT_EQ(served_.endpoint().read({0xd000001c}, writable_bytes_of(status), kMayWait).delivery, Delivery::unclaimed);
+  EXPECT_EQ(status, ~0U);
+}
+
 TEST_F(Dma, AGuestsRequestsAreAnsweredWhileADeviceWaits) {
   std::uint32_t value = 0;
   auto device = std::async(std::launch::async, [&] {
