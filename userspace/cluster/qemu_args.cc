@@ -164,8 +164,11 @@ void add_device(Arguments& arguments, const topology::Device& device, unsigned n
       with(topology::type_name(device.type), {{"netdev", nic}, {"mac", mac}, {"romfile", ""}});
       break;
     case Type::nvme:
-      with("nvme",
-           {{"drive", disk}, {"serial", device.name.substr(0, kSerialSize)}, {"cmb_size_mb", device.cmb >> 20U}});
+      // Real drives have no doorbells in memory. With a link lost, all ones as a tail would keep it fetching commands.
+      with("nvme", {{"drive", disk},
+                    {"serial", device.name.substr(0, kSerialSize)},
+                    {"cmb_size_mb", device.cmb >> 20U},
+                    {"dbcs", false}});
       break;
     case Type::ahci:
       with("ich9-ahci", Json::object());

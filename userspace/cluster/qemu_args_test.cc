@@ -211,7 +211,7 @@ TEST(QemuArguments, DevicesOfQemusOwnAreBehindRootPortsOfTheirOwn) {
       std::span(devices).subspan(9),
       ElementsAre(
           "pcie-root-port,id=dp0,bus=pcie.0,addr=0x18,chassis=17,slot=17",
-          R"({"driver":"nvme","id":"disk","bus":"dp0","drive":"disk0","serial":"disk","cmb_size_mb":2})",
+          R"({"driver":"nvme","id":"disk","bus":"dp0","drive":"disk0","serial":"disk","cmb_size_mb":2,"dbcs":false})",
           "pcie-root-port,id=dp1,bus=pcie.0,addr=0x19,chassis=18,slot=18",
           R"({"driver":"e1000e","id":"nic","bus":"dp1","netdev":"nic1","mac":"52:54:00:77:02:02","romfile":""})",
           "pcie-root-port,id=dp2,bus=pcie.0,addr=0x1a,chassis=19,slot=19",
