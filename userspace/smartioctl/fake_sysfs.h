@@ -124,7 +124,8 @@ class FakeSysfs : public Sysfs {
       put(relative, value);
     } else if (relative.ends_with("/bind")) {
       permitted.clear();
-      for (const char* allowed : {"module/smartio/parameters/trust_borrowers", "module/smartio/parameters/shared_group"}) {
+      for (const char* allowed :
+           {"module/smartio/parameters/trust_borrowers", "module/smartio/parameters/shared_group"}) {
         permitted += text(allowed) == pci ? "1" : "0";
       }
       if (probe_error != 0) return {probe_error, std::generic_category()};

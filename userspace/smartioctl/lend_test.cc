@@ -135,13 +135,13 @@ TEST_F(LendTest, WhatTheManagerDoesNotLendInTimeGoesBack) {
 }
 
 TEST_F(LendTest, ASharedGroupIsAllowedForThisDriveOnly) {
-  const std::string parameter = "module/smartio/parameters/shared_group";
   ASSERT_TRUE(lender.lend(kFirst, options));
-  EXPECT_FALSE(sysfs.exists(parameter));
+  EXPECT_EQ(sysfs.permitted, "00");
+  EXPECT_FALSE(sysfs.exists("module/smartio/parameters/shared_group"));
   sysfs.add_drive(kSecond, "S2", "nvme");
   options.permissions.shared_group = true;
   ASSERT_TRUE(lender.lend(kSecond, options));
-  EXPECT_EQ(sysfs.text(parameter), kSecond);
+  EXPECT_EQ(sysfs.permitted, "01") << "trust_borrowers, shared_group";
 }
 
 TEST_F(LendTest, PersistKeepsAddressIdsAndSerial) {
