@@ -97,6 +97,9 @@ until_true() {
 	done
 }
 
+# iommu_of HOST: the kind that the topology gives it, nothing if it has none. /sys/class/iommu has smartio_pci's, too.
+iommu_of() { jq -er --arg h "$1" '.hosts[] | select(.name == $h).iommu | if . == "none" then "" else . end' < "$notes/status"; }
+
 # ---- what hosts and hardware may say ----
 
 allowed_log=() log_matched=()        # HOST=REGEX of kernel messages that this test asks for; how often each matched

@@ -73,6 +73,20 @@ iperf() {
 
 # ---- lent and borrowed ----
 
+# Without an IOMMU of the lender's, a function is lent to whoever is trusted.
+lender_iommu=$(iommu_of lender)
+trusted=--trust-borrowers
+[ -z "$lender_iommu" ] || trusted=
+# Registers that were shut under a borrower: the lender's IOMMU refuses what its driver still stores there, and says so.
+stores_refused() {
+	[ -n "$lender_iommu" ] || return 0
+	local ntb
+	ntb=$(sh_on lender 'basename "$(readlink /sys/class/smartio_link/ntb0/device)"')
+	log_may lender "DMAR: (DRHD: handling fault status reg|\[DMA (Read|Write) NO_PASID\] Request device \[${ntb#*:}\])"
+	fabric_may '^lender\.ntb0 (dma_refused_by_qemu|dma_reads_unclaimed)'
+	fabric_may ' warning lender\.ntb0: DMA read at 0x[0-9a-f]+ \+0x[0-9a-f]+ is unclaimed'
+}
+
 links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
 # unborrow HOST: it has no function of another host, nor lends one.
 unborrow() {
@@ -102,7 +116,8 @@ lending_end() {
 lent() {
 	local pci
 	pci=$(pci_of lender "$1")
-	on lender smartioctl lend --as pci --trust-borrowers "$pci" | sed 's/^/# /'
+	# shellcheck disable=SC2086
+	on lender smartioctl lend --as pci $trusted "$pci" | sed 's/^/# /'
 	expect "the driver of $1 in the lender" smartio_pci_stub "$(driver_of lender "$pci")"
 }
 # borrowed DEVICE [HOST]: prints the function's address on HOST.
@@ -130,6 +145,7 @@ nobody_has() { sh_on lender '[ -z "$(cat /sys/class/smartio_export/$1/borrowers)
 # What the borrower's half says of a function whose link was lost; the stock driver's own words are each test's.
 losses() {
 	link_drops cable0
+	stores_refused
 	log_may lender 'ntb[0-9]+: link to [a-z0-9]+ is down: '
 	log_may borrower 'ntb[0-9]+: link to [a-z0-9]+ is down: '
 }

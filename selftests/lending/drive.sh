@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
 # For tests of a function that is lent as a whole: the fabric's drive, which the stock nvme driver takes on the borrower.
-source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 drive=$(fabric drive list | jq -r '.drives[0].name')
 drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
@@ -14,9 +14,9 @@ link_up() { sh_on "$1" 'grep -qx up /sys/class/smartio_link/ntb0/state'; }
 # lend: the drive, as it is, by a lender that trusts whoever borrows it
 lend() {
 	sh_on lender 'modprobe smartio_pci_stub; d=/sys/bus/pci/devices/$1
-		echo $1 > /sys/module/smartio/parameters/trust_borrowers
+		[ -z "$2" ] || echo $1 > /sys/module/smartio/parameters/trust_borrowers
 		[ ! -e $d/driver ] || echo $1 > $d/driver/unbind
-		echo smartio_pci_stub > $d/driver_override; echo $1 > /sys/bus/pci/drivers_probe; [ -e $d/smartio_export/$1 ]' "$drive_pci"
+		echo smartio_pci_stub > $d/driver_override; echo $1 > /sys/bus/pci/drivers_probe; [ -e $d/smartio_export/$1 ]' "$drive_pci" "$trusted"
 }
 take_back() { sh_on lender 'echo $1 > /sys/bus/pci/drivers/smartio_pci_stub/unbind; echo > /sys/bus/pci/devices/$1/driver_override' "$drive_pci"; }
 # The lender's own stock driver reads and writes it.
@@ -27,7 +27,7 @@ lender_uses_it() {
 	on lender modprobe -r nvme
 }
 
-offered() { sh_on borrower 'grep -qx ready /sys/bus/smartio/devices/*-ntb0/state'; }
+offer_ready() { sh_on borrower 'grep -qx ready /sys/bus/smartio/devices/*-ntb0/state'; }
 borrow() { sh_on borrower 'echo 1 > "$(echo /sys/bus/smartio/devices/*-ntb0)/borrowed"'; }
 give_back() { sh_on borrower 'echo 0 > "$(echo /sys/bus/smartio/devices/*-ntb0)/borrowed"'; }
 function_here() { on borrower test -b /dev/nvme0n1; }
@@ -49,7 +49,7 @@ start_lending() {
 	until_true 20 "the borrower's link" link_up borrower
 	lend
 	sh_on borrower 'modprobe smartio_pci; modprobe nvme'
-	until_true 20 "the drive to be offered" offered
+	until_true 20 "the drive to be offered" offer_ready
 	borrow
 	until_true 20 "the borrower's disk" function_here
 }
@@ -75,7 +75,11 @@ start_load() {
 }
 load_ended() { sh_on borrower '! kill -0 $(cat /run/load.pid) 2> /dev/null'; }
 # The drive fetches a command when it is no bus master any more: it stands still until it is reset.
-cut_off() { fabric_may " warning drive $drive: controller fatal status: the bus refused the fetch of a submission queue entry\$"; }
+cut_off() {
+	fabric_may " warning drive $drive: controller fatal status: the bus refused the fetch of a submission queue entry\$"
+	fabric_may "^lender\.$drive dma_reads_unclaimed"
+	stores_refused
+}
 # What the stock driver says of a drive that was pulled out.
 pulled_out() {
 	log_may borrower 'nvme nvme[0-9]+: failure state error detected, request disconnect$'

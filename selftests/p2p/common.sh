@@ -15,7 +15,7 @@ dev=/dev/nvme0n1
 # The directions of the borrower's link in the ledger: towards it, and from it.
 borrower='' window='' toward='' from=''
 
-has_iommu() { sh_on "$1" '[ -n "$(ls /sys/class/iommu)" ]'; }
+has_iommu() { [ -n "$(iommu_of "$1")" ]; }
 
 # ---- the modules ----
 

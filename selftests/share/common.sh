@@ -174,7 +174,7 @@ directions() {
 
 # With the lender's IOMMU on, what a borrower's command moves goes through the lender's QEMU, eight bytes at a time
 # (docs/fabric.md): then less of it.
-slow_lender=$(sh_on lender '[ -z "$(ls /sys/class/iommu)" ] || echo 1')
+slow_lender=$(iommu_of lender)
 load_shape=(--bssplit=4k/70:64k/20:256k/10 --iodepth=32 --size=16m)
 [ -z "$slow_lender" ] || load_shape=(--bs=4k --iodepth=8 --size=2m)
 

@@ -110,7 +110,8 @@ std::optional<bool> read_multipath(const Sysfs& sysfs, const std::filesystem::pa
 }
 
 std::string read_iommu(const Sysfs& sysfs) {
-  const auto units = sysfs.list("class/iommu");
+  auto units = sysfs.list("class/iommu");
+  std::erase(units, "smartio");  // smartio_pci's, for functions of other hosts
   if (units.empty()) return "";
   if (units.front().starts_with("dmar")) return "intel";
   if (units.front().starts_with("ivhd")) return "amd";
