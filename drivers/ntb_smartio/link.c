@@ -13,6 +13,7 @@
  * side, nonsense in its messages, a fence) leads through link_down(): the
  * windows are shut first, and the next attempt has a new generation.
  */
+#include <linux/delay.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/module.h>
 #include <linux/random.h>
@@ -26,6 +27,8 @@
 #define LINK_JOIN_MS	20
 /* Time for the client to stop its writes to the peer after a loss. */
 #define LINK_STOP_MS	2000
+/* Time for the peer to notice that this side leaves: some of its ticks. */
+#define LINK_LEAVE_MS	500
 /* How long a host that said nonsense is left alone. */
 #define LINK_REFUSE_MS	10000
 
@@ -467,6 +470,27 @@ void link_life_begin(struct ntb_link *link)
 	queue_delayed_work(link->wq, &link->tick, 0);
 }
 
+/*
+ * Tells the peer, while the windows are still open, that this side leaves. What
+ * the peer sends until it notices is not dropped then.
+ */
+static void link_leave(struct ntb_link *link)
+{
+	ktime_t end = ktime_add_ms(ktime_get(), LINK_LEAVE_MS);
+	struct link_spads peer;
+
+	if (link->base.state != SMARTIO_LINK_UP)
+		return;
+	link_spads_clear(link);
+	while (link_cable(link) && ktime_before(ktime_get(), end)) {
+		link_spads_read(link, &peer);
+		if (peer.version != WIRE_VERSION ||
+		    peer.generation != link->peer_generation)
+			return;
+		msleep(LINK_JOIN_MS);
+	}
+}
+
 /* It is down when this returns, and stays so. */
 void link_life_end(struct ntb_link *link)
 {
@@ -474,6 +498,7 @@ void link_life_end(struct ntb_link *link)
 	mutex_lock(&link->settle_lock);
 	WRITE_ONCE(link->removed, true);
 	cancel_delayed_work_sync(&link->tick);
+	link_leave(link);
 	link_down(link, "the NTB's driver goes");
 	mutex_unlock(&link->settle_lock);
 }
