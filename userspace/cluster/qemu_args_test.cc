@@ -124,8 +124,8 @@ TEST(QemuArguments, AnIommuAsTheTopologySaysIt) {
     return arguments(
         topology::parse(fmt::format("[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\n{}", lines), "f").value(), 0);
   };
-  const auto amd = host("iommu = \"amd\"\n");
-  EXPECT_EQ(values(amd, "-device").at(0), "amd-iommu,dma-remap=on,intremap=on");
+  const auto amd = host("iommu = \"amd\"\nremapping = false\n");
+  EXPECT_EQ(values(amd, "-device").at(0), "amd-iommu,dma-remap=on,intremap=off");
   EXPECT_THAT(values(amd, "-append").at(0), HasSubstr(" intel_iommu=off "));
   EXPECT_THAT(values(amd, "-append").at(0), Not(HasSubstr("lazy")));
   const auto lazy = host("iommu = \"intel\"\nlazy = true\nremapping = false\n");

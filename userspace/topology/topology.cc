@@ -155,6 +155,10 @@ class Reader {
       reader.complain(host.lazy ? "lazy" : "remapping", "the host has no IOMMU",
                       "lazy and remapping say how its IOMMU works");
     }
+    if (host.iommu == Iommu::amd && host.remapping) {
+      reader.complain("iommu", "QEMU's model of AMD's IOMMU remaps no message that comes through an NTB",
+                      "remapping = false");
+    }
     read_image(reader, host);
     const auto count = reader.number("count", 1, {1, kMostHosts});
     reader.finish();

@@ -14,7 +14,7 @@
 //   iommu = "none"                      # or "intel", "amd", with at most 16 NTBs and drives; default "none"
 //   lazy = false                        # what the IOMMU no longer maps is out of reach 10 ms later, as on Debian's
 //                                       # machines by default; default at once
-//   remapping = true                    # the IOMMU remaps interrupts, too; default true
+//   remapping = true                    # the IOMMU remaps interrupts, too; default true; false with "amd"
 //   one_switch = false                  # all NTBs and drives are behind one switch without ACS, and so in one IOMMU
 //                                       # group; at most 16; default: each behind a root port of its own
 //   family = "amd"                      # whose NTBs it has: or "intel-icx" (Ice Lake), "intel-spr" (Sapphire Rapids);

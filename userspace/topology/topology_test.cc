@@ -243,6 +243,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"IommuUnknown", host("name = \"a\"\niommu = \"arm\""), 5, "\"arm\" is not known", "\"amd\""},
         Refusal{"LazyWithoutIommu", host("name = \"a\"\nlazy = true"), 5, "no IOMMU", "how its IOMMU works"},
         Refusal{"NoRemappingWithoutIommu", host("name = \"a\"\nremapping = false"), 5, "no IOMMU", "how its IOMMU"},
+        Refusal{"AmdRemaps", host("name = \"a\"\niommu = \"amd\""), 5, "through an NTB", "remapping = false"},
         Refusal{"ImageUnknown", host("name = \"a\"\nimage = \"tiny\""), 5, "\"tiny\" is not known", "\"server\""},
         Refusal{"ImageMemory", host("name = \"a\"\nmemory = \"256M\"\nimage = \"server\""), 6, "too little", "512M"},
         Refusal{"IommuBool", host("name = \"a\"\niommu = true"), 5, "true is not a string", "\"intel\""},
