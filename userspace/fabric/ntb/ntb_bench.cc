@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "fabric/ntb/amd.h"
 #include "fabric/ntb/cable.h"
 #include "fabric/pci/host.h"
 #include "fabric/pci/test_memory.h"

@@ -268,8 +268,8 @@ TEST(DriveThreads, ControlCallsAndCommandsAtOnce) {
   std::atomic<bool> done{false};
   std::atomic<unsigned> reads{0};
   std::jthread control([&] {
-    // On a fast build 2,000 calls may be over before the first command.
-    for (unsigned i = 0; i < 2000 || reads < 100; ++i) {
+    // On a fast build 2,000 calls may be over before the first command, and before the first event is asked for.
+    for (unsigned i = 0; i < 2000 || reads < 100 || events == 0; ++i) {
       switch (i % 10) {
         case 0:
           commands.power_cut();
