@@ -7,8 +7,12 @@ drive=$(fabric drive list | jq -r '.drives[0].name')
 drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
 [ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
 
+# A borrower without an IOMMU opens all of its memory: drivers map anything.
+declare -A open=()
+[ -n "$(iommu_of borrower)" ] || open[borrower]=flat_window=1
 load_links() { sh_on "$1" 'for m in smartio_echo smartio_nvme smartio_nvme_mgr smartio_pci smartio_pci_stub nvme; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
-	modprobe ntb_hw_amd; modprobe ntb_smartio heartbeat_timeout_ms=3000'; }
+	[ -z "$1" ] || ! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio
+	modprobe ntb_hw_amd; modprobe ntb_smartio heartbeat_timeout_ms=3000 $1' "${open[$1]:-}"; }
 link_up() { sh_on "$1" 'grep -qx up /sys/class/smartio_link/ntb0/state'; }
 
 # lend: the drive, as it is, by a lender that trusts whoever borrows it
