@@ -24,7 +24,7 @@ in_tree := $(tree)
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all help deb demo demo-failover setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-mutants check-packages check-scale check-long check-debug fuzz \
+.PHONY: all help deb demo demo-failover demo-lending setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-mutants check-packages check-scale check-long check-debug fuzz \
 	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-gate bench-gate-renew bench-failover lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
@@ -34,6 +34,9 @@ help: ## this list
 
 demo-failover: build guest-overlay ## two cables pulled and put back under verified I/O, second by second
 	@$(tree) scripts/demo-failover
+
+demo-lending: build guest-overlay ## a drive and a network card of one host on another, by stock drivers; a cable pulled and put back
+	@$(tree) scripts/demo-lending
 
 demo: build guest-overlay ## one drive shared by three hosts: brings a cluster up, uses it, shows it, takes it down
 	@$(tree) scripts/demo
