@@ -31,7 +31,7 @@ static inline u32 get32(const u8 *at)
 
 static inline void put16(u8 *at, u16 value)
 {
-	at[0] = (u8)value;
+	at[0] = (u8)(value & 0xff);
 	at[1] = (u8)(value >> 8);
 }
 

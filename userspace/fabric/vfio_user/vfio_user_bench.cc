@@ -67,7 +67,7 @@ void write_many(benchmark::State& state) {
   std::vector<pci::Outcome> outcomes(200);
   for (std::size_t i = 0; i < stores.size(); ++i) stores[i] = {{i * 8}, 8, i};
   for (auto _ : state) far.endpoint().write_many(stores, {}, outcomes);
-  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * stores.size()));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(stores.size()));
 }
 BENCHMARK(write_many);
 
