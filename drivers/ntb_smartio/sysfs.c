@@ -4,6 +4,8 @@
  * debugfs. smartioctl reads the class: names and formats stay as they are.
  */
 #include <linux/debugfs.h>
+#include <linux/device.h>
+#include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
 #include <linux/sysfs.h>

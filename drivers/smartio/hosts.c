@@ -6,7 +6,9 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/device.h>
 #include <linux/dmi.h>
+#include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>

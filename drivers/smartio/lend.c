@@ -3,6 +3,8 @@
  * Devices are lent and taken back. Listeners announce it to hosts: those that
  * registered first come first.
  */
+#include <linux/device.h>
+#include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 

@@ -28,7 +28,6 @@ struct device* shim_device_create(int* siblings, const char* format, ...);
 void device_unregister(struct device* dev);
 
 #ifndef __cplusplus /* which has another meaning for the word */
-#define MKDEV(major, minor) 0
 
 struct class {
   const char* name;
