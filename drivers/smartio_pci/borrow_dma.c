@@ -161,11 +161,29 @@ static const struct iommu_ops borrow_iommu_ops = {
 
 /*
  * Before the IOMMU core's own notifier, of priority 0, looks for who is in
- * charge: the machine's IOMMU never sees the function.
+ * charge: the machine's IOMMU never sees the function. This is what
+ * iommu_fwspec_init() does, which wants a lock that no module can have. Nobody
+ * else knows the device yet. The core frees both with it.
  */
 int borrow_dma_added(struct borrow_function *f, struct device *dev)
 {
-	return iommu_fwspec_init(dev, borrow_node);
+	struct iommu_fwspec *fwspec;
+	struct dev_iommu *param;
+
+	if (dev->iommu)
+		return -EBUSY;
+	param = kzalloc(sizeof(*param), GFP_KERNEL);
+	fwspec = kzalloc(struct_size(fwspec, ids, 1), GFP_KERNEL);
+	if (!param || !fwspec) {
+		kfree(param);
+		kfree(fwspec);
+		return -ENOMEM;
+	}
+	mutex_init(&param->lock);
+	fwspec->iommu_fwnode = fwnode_handle_get(borrow_node);
+	param->fwspec = fwspec;
+	dev->iommu = param;
+	return 0;
 }
 
 /* A driver comes. The core frees it when that goes, so each gets a new one. */
