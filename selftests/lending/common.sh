@@ -87,6 +87,8 @@ stores_refused() {
 	fabric_may ' warning lender\.ntb0: DMA read at 0x[0-9a-f]+ \+0x[0-9a-f]+ is unclaimed'
 }
 
+# Who borrows lets go first.
+lender_last() { hosts | grep -vx lender; echo lender; }
 links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
 # unborrow HOST: it has no function of another host, nor lends one.
 unborrow() {
@@ -97,7 +99,7 @@ unborrow() {
 # eight bytes, each a round trip through its QEMU, whose CPUs stand still meanwhile: heartbeats are late.
 lending_begin() {
 	local host
-	for host in "${all_hosts[@]}"; do
+	for host in $(lender_last); do
 		unborrow "$host"
 		sh_on "$host" 'for m in smartio_nvme smartio_nvme_mgr nvme e1000e igb; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
 			for d in /sys/bus/pci/devices/*; do [ "$(cat $d/driver_override)" = "(null)" ] || echo > $d/driver_override; done
@@ -109,7 +111,7 @@ lending_begin() {
 }
 lending_end() {
 	local host
-	for host in "${all_hosts[@]}"; do unborrow "$host"; done
+	for host in $(lender_last); do unborrow "$host"; done
 }
 
 # lent DEVICE: by the lender, whose IOMMU may be off.
