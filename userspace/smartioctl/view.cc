@@ -202,8 +202,9 @@ std::vector<std::string> problems_of(const View& view) {
   }
   for (const Path& path : view.paths) {
     if (path.state == "lost") {
-      problems.push_back(fmt::format("{} of {} over {} is lost; it comes back with the link and its lender's manager",
-                                     path.pci, path.host_name, path.link));
+      problems.push_back(
+          fmt::format("{} of {} over {} is lost; it comes back when the link is up and its lender offers it", path.pci,
+                      path.host_name, path.link));
     } else if (path.driver.empty() && !(path.service == "pci" && path.link == "local")) {
       // A lender has no use for its own function as a borrower: it takes it back.
       problems.push_back(fmt::format("{} of {} over {} has no driver; modprobe smartio_{}", path.pci, path.host_name,
