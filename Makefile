@@ -84,7 +84,7 @@ modules: $(for_modules) ## the kernel modules, in build/modules (W=1 and C=1 as 
 
 guest-overlay: modules ## what hosts get on top of the guest image: the modules, smartioctl, fence_smartio and programs of tests
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio pr_ioctl fs_worker fs_log late_read register_stores stamps swapped nvme_admin
+	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio guest_programs
 	@$(tree) scripts/guest-overlay
 
 check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters (KERNEL=backports: on the second kernel)

@@ -25,6 +25,7 @@
 
 #include "base/unique_fd.h"
 #include "tests/guest/file.h"
+#include "tests/guest/programs.h"
 
 namespace {
 
@@ -118,7 +119,7 @@ int check_lines(const std::filesystem::path& path, unsigned lines) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int fs_log_main(int argc, char** argv) {
   CLI::App app("A writer whose acknowledged lines are known.", "fs_log");
   app.require_subcommand(1);
   std::filesystem::path file;

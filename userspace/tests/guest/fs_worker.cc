@@ -25,6 +25,7 @@
 
 #include "base/unique_fd.h"
 #include "tests/guest/file.h"
+#include "tests/guest/programs.h"
 
 namespace {
 
@@ -302,7 +303,7 @@ void check_all(const Work& work) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int fs_worker_main(int argc, char** argv) {
   Work work;
   CLI::App app("What applications do to a file system that several hosts have mounted.", "fs_worker");
   app.require_subcommand(1);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tests/guest/file.h"
+#include "tests/guest/programs.h"
 
 namespace {
 
@@ -59,7 +60,7 @@ int run(const std::string& disk, off_t block, const std::string& expected, const
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int late_read_main(int argc, char** argv) {
   try {
     if (argc != 5) throw std::runtime_error("late_read DISK BLOCK FILE FLAGS");
     return run(argv[1], std::stol(argv[2]), argv[3], argv[4]);

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tests/guest/file.h"
+#include "tests/guest/programs.h"
 
 namespace {
 
@@ -72,7 +73,7 @@ void run(int device, const std::string& line) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int nvme_admin_main(int argc, char** argv) {
   const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
   try {
     if (arguments.size() != 2) throw std::runtime_error("nvme_admin DEVICE < COMMANDS");

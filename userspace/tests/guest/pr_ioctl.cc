@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/unique_fd.h"
+#include "tests/guest/programs.h"
 
 namespace {
 
@@ -51,7 +52,7 @@ int call(const Arguments& arguments, const std::string& command) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int pr_ioctl_main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Persistent reservations by ioctl.", "pr_ioctl");
   app.add_option("device", arguments.device)->required();

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "tests/guest/file.h"
+#include "tests/guest/programs.h"
 
 namespace {
 
@@ -39,7 +40,7 @@ void store(const std::string& resource, std::size_t offset, std::uint64_t turns)
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int register_stores_main(int argc, char** argv) {
   const std::span<char*> words(argv, static_cast<std::size_t>(argc));
   try {
     if (words.size() != 4) throw std::runtime_error("register_stores RESOURCE OFFSET TURNS");

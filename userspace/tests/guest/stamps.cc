@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "tests/guest/file.h"
+#include "tests/guest/programs.h"
 
 namespace {
 
@@ -128,7 +129,7 @@ void run(std::span<char*> words) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int stamps_main(int argc, char** argv) {
   try {
     run(std::span(argv, static_cast<std::size_t>(argc)));
   } catch (const std::exception& error) {

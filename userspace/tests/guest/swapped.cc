@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "tests/guest/file.h"
+#include "tests/guest/programs.h"
 
 namespace {
 
@@ -97,7 +98,7 @@ class Memory {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int swapped_main(int argc, char** argv) {
   const std::span words(argv, static_cast<std::size_t>(argc));
   try {
     if (words.size() != 4) throw std::runtime_error("swapped MIB HOST FLAGS");

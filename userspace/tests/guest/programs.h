@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+// The programs of this folder, one binary in hosts: each copy of the C++ library would take 2 MiB of a small host's memory.
+// Arguments and result are those of main().
+int fs_log_main(int argc, char** argv);
+int fs_worker_main(int argc, char** argv);
+int late_read_main(int argc, char** argv);
+int nvme_admin_main(int argc, char** argv);
+int pr_ioctl_main(int argc, char** argv);
+int register_stores_main(int argc, char** argv);
+int stamps_main(int argc, char** argv);
+int swapped_main(int argc, char** argv);
