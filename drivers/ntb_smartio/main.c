@@ -27,6 +27,8 @@ static struct ntb_link *link_new(struct ntb_dev *ntb)
 	link->base.ops = &link_ops;
 	link->base.transport = &link_transport;
 	link->base.dma = &ntb->pdev->dev;
+	link->base.msi_base = LINK_MSI_BASE;
+	link->base.msi_size = LINK_MSI_SIZE;
 	snprintf(link->base.name, sizeof(link->base.name), "ntb%d",
 		 link->index);
 	link_life_init(link);

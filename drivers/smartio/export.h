@@ -5,6 +5,7 @@
  *   export.c   the registry of exports
  *   region.c   what a session holds: memory, parts of BARs, vectors
  *   session.c  sessions of borrowers
+ *   session_domain.c  addresses of a device that one borrower has as a whole
  *   group.c    devices and their IOMMU groups
  *   lend.c     devices are lent and taken back
  *
@@ -28,7 +29,9 @@
 #include <linux/xarray.h>
 
 struct attribute_group;
+struct iommu_domain;
 struct session;
+struct wire_addresses;
 
 /**
  * struct smartio_export - a device that is lent
@@ -193,6 +196,10 @@ struct session_bar {
  * @segment_bytes: of all of them
  * @bars: struct session_bar, what it may map
  * @irqs: which of the device's vectors it has
+ * @domain: the device has it for this session; NULL: that of this host's drivers
+ * @domain_base: the borrower's address that is 0 there
+ * @domain_size: bytes from there on
+ * @domain_irqs: it leads to the borrower's interrupts
  * @peer: what joins it with its borrower; the ops know
  */
 struct session {
@@ -211,6 +218,10 @@ struct session {
 	size_t segment_bytes;
 	struct list_head bars;
 	unsigned long *irqs;
+	struct iommu_domain *domain;
+	u64 domain_base;
+	u64 domain_size;
+	bool domain_irqs;
 	void *peer;
 };
 
@@ -233,6 +244,16 @@ void export_get(struct smartio_export *export);
 void export_put(struct smartio_export *export);
 int export_vector_take(struct smartio_export *export);
 void export_vector_give(struct smartio_export *export, unsigned int vector);
+
+/* ---- session_domain.c ---- */
+
+int session_domain_open(struct session *session, u64 base, u64 size,
+			struct wire_addresses *addresses);
+void session_domain_close(struct session *session);
+bool session_domain_is_own(struct session *session);
+int session_domain_dma(struct session *session, u64 addr, u64 size,
+		       u64 *device_addr);
+int session_domain_irq(struct session *session, u64 addr, u64 *device_addr);
 
 /* ---- session.c ---- */
 

@@ -38,6 +38,18 @@ struct wire_range {
 	__le64 size;
 };
 
+/**
+ * struct wire_addresses - what a device of the receiver has for its own
+ * @base: the device address of where the range begins that was asked for
+ * @hole: device addresses in it that lead elsewhere
+ * @hole_size: bytes
+ */
+struct wire_addresses {
+	__le64 base;
+	__le64 hole;
+	__le64 hole_size;
+};
+
 struct wire_segment {
 	__le64 peer_addr;
 	__le64 device_addr;

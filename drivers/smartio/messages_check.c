@@ -30,6 +30,7 @@ bool messages_payload_ok(const struct wire_message *message,
 	case WIRE_SEGMENT_ALLOC:
 	case WIRE_SEGMENT_FREE:
 	case WIRE_MAP_BAR:
+	case WIRE_OWN_ADDRESSES:
 		return message->length == sizeof(struct wire_range);
 	case WIRE_IRQ_MOVE:
 		return message->length == sizeof(struct wire_irq_move);

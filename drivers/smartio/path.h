@@ -40,6 +40,8 @@ struct smartio_path;
  * @segment_alloc, @segment_free: memory beside the device
  * @map_bar, @unmap_bar: see smartio_map_bar()
  * @bar_phys: where CPUs find part of a BAR; may be NULL
+ * @own_addresses: see smartio_space_alloc(); fills in what the lender says; may
+ *	be NULL
  * @link: for what only a link can do; NULL: none
  * @irq_alloc, @irq_free: see smartio_irq_alloc()
  * @irq_move: let the device, in session @id, send another message; NULL: the
@@ -74,6 +76,8 @@ struct smartio_path_ops {
 	void (*unmap_bar)(struct smartio_path *path, void __iomem *io);
 	int (*bar_phys)(struct smartio_path *path, u64 id, unsigned int bar,
 			u64 offset, size_t size, phys_addr_t *phys);
+	int (*own_addresses)(struct smartio_path *path, u64 id,
+			     struct smartio_space *space);
 	struct smartio_link *(*link)(struct smartio_path *path);
 	int (*irq_alloc)(struct smartio_path *path, const struct cpumask *cpus,
 			 const char *name, struct smartio_irq *irq);

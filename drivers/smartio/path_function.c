@@ -19,21 +19,41 @@ static struct smartio_link *path_link(struct smartio_device *sdev)
 
 /**
  * smartio_space_alloc() - addresses that nobody else's function has
- * @sdev: the path
+ * @sdev: the path, with a session open
  * @space: filled in; stays valid until smartio_space_free()
  *
- * Context: process, may sleep.
+ * Once in a session. The function gets a domain of its own, if the lender's
+ * IOMMU can do that.
+ *
+ * Context: process, may sleep for seconds.
  * Return: 0; -EOPNOTSUPP: this host has no IOMMU: smartio_dma_scattered() says
- * whether all of its memory is open; -ENOSPC.
+ * whether all of its memory is open; -ENOSPC; -ENOLINK; -ETIMEDOUT; or what the
+ * lender said.
  */
 int smartio_space_alloc(struct smartio_device *sdev,
 			struct smartio_space *space)
 {
 	struct smartio_link *link = path_link(sdev);
+	struct smartio_path *path = to_path(sdev);
+	u64 id = smartio_path_session(path);
+	int ret;
 
+	might_sleep();
 	if (!link || !link->ops->space_alloc)
 		return -EOPNOTSUPP;
-	return link->ops->space_alloc(link, space);
+	if (!id)
+		return -ENOLINK;
+	*space = (struct smartio_space){ };
+	ret = link->ops->space_alloc(link, space);
+	if (ret)
+		return ret;
+	space->device_base = smartio_to_device(sdev, space->base);
+	ret = path->ops->own_addresses ?
+	      path->ops->own_addresses(path, id, space) : -EOPNOTSUPP;
+	if (!ret || ret == -EOPNOTSUPP)
+		return 0;
+	link->ops->space_free(link, space);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(smartio_space_alloc);
 

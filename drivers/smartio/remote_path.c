@@ -263,6 +263,27 @@ static void __iomem *remote_map_bar(struct smartio_path *path, u64 id,
 	return io ? io : IOMEM_ERR_PTR(-ENOMEM);
 }
 
+static int remote_own_addresses(struct smartio_path *path, u64 id,
+				struct smartio_space *space)
+{
+	struct wire_range range = {
+		.offset = cpu_to_le64(space->base),
+		.size = cpu_to_le64(space->size),
+	};
+	struct wire_addresses reply;
+	int ret;
+
+	ret = remote_ask(path, WIRE_OWN_ADDRESSES, id, &range, &reply,
+			 sizeof(reply), REMOTE_CALL_MS);
+	if (ret)
+		return ret;
+	space->own = true;
+	space->device_base = le64_to_cpu(reply.base);
+	space->hole = le64_to_cpu(reply.hole);
+	space->hole_size = le64_to_cpu(reply.hole_size);
+	return 0;
+}
+
 static struct smartio_link *remote_path_link(struct smartio_path *path)
 {
 	struct remote *remote = path->private;
@@ -347,6 +368,7 @@ static const struct smartio_path_ops remote_path_ops = {
 	.map_bar = remote_map_bar,
 	.unmap_bar = remote_unmap_bar,
 	.bar_phys = remote_bar_phys,
+	.own_addresses = remote_own_addresses,
 	.link = remote_path_link,
 	.irq_alloc = remote_irq_alloc,
 	.irq_free = remote_irq_free,

@@ -60,6 +60,8 @@ static int remote_session_dma(struct session *session, u64 addr,
 {
 	struct smartio_link *link = session->peer;
 
+	if (session_domain_is_own(session))
+		return session_domain_dma(session, addr, size, device_addr);
 	return link->ops->map(link, &session->s.export->pdev->dev, addr, size,
 			      device_addr);
 }
@@ -69,6 +71,8 @@ static int remote_session_irq_target(struct session *session, u64 addr,
 {
 	struct smartio_link *link = session->peer;
 
+	if (session_domain_is_own(session))
+		return session_domain_irq(session, addr, device_addr);
 	return link->ops->map_irq(link, &session->s.export->pdev->dev, addr,
 				  device_addr);
 }
@@ -280,6 +284,7 @@ static void remote_session_detach(struct session *session)
 {
 	struct smartio_link *link = session->peer;
 
+	session_domain_close(session);
 	link->ops->unmap(link, &session->s.export->pdev->dev);
 }
 
@@ -471,6 +476,10 @@ static int remote_session_inside(struct session *session,
 		ret = remote_session_bar(session, range, reply);
 		*reply_size = sizeof(struct wire_segment);
 		return ret;
+	case WIRE_OWN_ADDRESSES:
+		*reply_size = sizeof(struct wire_addresses);
+		return session_domain_open(session, le64_to_cpu(range->offset),
+					   le64_to_cpu(range->size), reply);
 	case WIRE_IRQ_MOVE:
 		*reply_size = 0;
 		return session_irq_move(session, le64_to_cpu(move->from.addr),
@@ -646,4 +655,5 @@ void __init remote_sessions_init(void)
 	rpc_register(WIRE_SEGMENT_FREE, remote_session_request);
 	rpc_register(WIRE_MAP_BAR, remote_session_request);
 	rpc_register(WIRE_IRQ_MOVE, remote_session_request);
+	rpc_register(WIRE_OWN_ADDRESSES, remote_session_request);
 }

@@ -2,9 +2,10 @@
 /*
  * The IOMMU of borrowed functions, as this host's kernel sees it. What a
  * function says goes through the NTB; so what is mapped for it is mapped for
- * the NTB, in a range of addresses that it alone has, and its addresses are
- * those plus the offset of the session. The DMA API and vfio use it as they use
- * any.
+ * the NTB, in a range of addresses that it alone has. Where the lender's IOMMU
+ * has a domain for the function, that leads there and the function's addresses
+ * begin at 0; else they are those of the range plus the offset of the session.
+ * The DMA API and vfio use it as they use any.
  *
  * Without an IOMMU behind the NTB, all memory is open, and the function's
  * addresses are this host's plus the offset: an identity domain, and a range
@@ -134,6 +135,20 @@ static struct iommu_domain *borrow_domain_alloc(struct device *dev)
 	return &domain->domain;
 }
 
+/* The lender's domain leads elsewhere there. */
+static void borrow_reserved(struct device *dev, struct list_head *head)
+{
+	struct borrow_function *f = borrow_of_device(dev);
+	struct iommu_resv_region *region;
+
+	if (!f->space.hole_size)
+		return;
+	region = iommu_alloc_resv_region(f->space.hole, f->space.hole_size, 0,
+					 IOMMU_RESV_RESERVED, GFP_KERNEL);
+	if (region)
+		list_add_tail(&region->list, head);
+}
+
 static struct iommu_device *borrow_probe_device(struct device *dev)
 {
 	return borrow_of_device(dev) ? &borrow_iommu : ERR_PTR(-ENODEV);
@@ -152,6 +167,7 @@ static const struct iommu_ops borrow_iommu_ops = {
 	.domain_alloc_paging = borrow_domain_alloc,
 	.identity_domain = &borrow_identity,
 	.probe_device = borrow_probe_device,
+	.get_resv_regions = borrow_reserved,
 	.device_group = generic_device_group,
 	.def_domain_type = borrow_domain_type,
 	.default_domain_ops = &borrow_domain_ops,
@@ -207,9 +223,10 @@ int borrow_dma_init(struct borrow_function *f)
 {
 	int ret = smartio_space_alloc(f->sdev, &f->space);
 
-	f->dma_offset = smartio_to_device(f->sdev, 0);
+	f->dma_offset = f->space.device_base - f->space.base;
 	if (ret != -EOPNOTSUPP)
 		return ret;
+	f->dma_offset = smartio_to_device(f->sdev, 0);
 	if (!smartio_dma_scattered(f->sdev)) {
 		dev_err(&f->sdev->dev,
 			"no IOMMU is behind the NTB: what a function writes needs all memory open (flat_window=1)\n");

@@ -6,6 +6,9 @@
  *   borrowed  write 1: it is borrowed, and again whenever it was lost and can be
  *             had; 0: it is given back. Reads what was written.
  *   function  its PCI address here, while it is there
+ *   addresses what it has for its DMA, while it is there: "own": a domain of the
+ *             lender's IOMMU, from 0 on; "window": addresses of the link's
+ *             window; "flat": the same, and all memory of this host is open
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -173,9 +176,26 @@ static ssize_t function_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(function);
 
+static ssize_t addresses_show(struct device *dev,
+			      struct device_attribute *attr, char *buf)
+{
+	struct borrow_path *path = dev_get_drvdata(dev);
+	const char *addresses = "";
+
+	mutex_lock(&path->lock);
+	if (path->f && path->f->flat)
+		addresses = "flat";
+	else if (path->f)
+		addresses = path->f->space.own ? "own" : "window";
+	mutex_unlock(&path->lock);
+	return sysfs_emit(buf, "%s\n", addresses);
+}
+static DEVICE_ATTR_RO(addresses);
+
 static struct attribute *borrow_attrs[] = {
 	&dev_attr_borrowed.attr,
 	&dev_attr_function.attr,
+	&dev_attr_addresses.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(borrow);

@@ -270,12 +270,21 @@ void smartio_irq_settle(void);
 
 /**
  * struct smartio_space - addresses of this host for one lent function
- * @base: a dma_addr_t, for smartio_to_device()
+ * @base: of the NTB, in this host
  * @size: bytes
+ * @device_base: what the function has to use for @base
+ * @own: the lender's IOMMU has a domain for this function, which leads here and
+ *	to this host's interrupts; else what it reaches is what others reach, too
+ * @hole: device addresses between that lead elsewhere
+ * @hole_size: bytes
  */
 struct smartio_space {
 	u64 base;
 	u64 size;
+	u64 device_base;
+	bool own;
+	u64 hole;
+	u64 hole_size;
 	/* private: */
 	atomic64_t mapped;
 };

@@ -29,7 +29,8 @@
 #define WIRE_FENCE		15	/* wire_fence: fence a host, or admit it */
 #define WIRE_HOSTS		16	/* reply: wire_host[], those known there */
 #define WIRE_IRQ_MOVE		17	/* wire_irq_move */
-#define WIRE_TYPES		18
+#define WIRE_OWN_ADDRESSES	18	/* wire_range; reply: wire_addresses */
+#define WIRE_TYPES		19
 
 #define WIRE_FIRST_REQUEST	WIRE_OPEN_SESSION
 

@@ -261,6 +261,8 @@ struct smartio_link_client {
  * @name: for people
  * @dma: the function of this host that moves the peer's data, for the DMA API
  * @scattered: the peer's devices reach whatever the DMA API maps for @dma
+ * @msi_base: where messages of interrupts go, an address of each host
+ * @msi_size: bytes
  * @lock: protects @state, @generation, @peer, @known
  * @state: see enum smartio_link_state; changed by the transport
  * @generation: of this side, new with every attempt to join, not 0
@@ -270,8 +272,8 @@ struct smartio_link_client {
  * @log_limit: of log lines that the peer can bring about
  * @refused: counts messages that were not what they had to be
  *
- * The transport fills in @ops, @transport, @name, @dma and @scattered before
- * smartio_link_init(). The rest is the core's.
+ * The transport fills in @ops, @transport, @name, @dma, @scattered, @msi_base
+ * and @msi_size before smartio_link_init(). The rest is the core's.
  */
 struct smartio_link {
 	const struct smartio_link_ops *ops;
@@ -282,6 +284,8 @@ struct smartio_link {
 	char name[32];
 	struct device *dma;
 	bool scattered;
+	u64 msi_base;
+	u64 msi_size;
 
 	spinlock_t lock;	/* state, generation, peer, known */
 	enum smartio_link_state state;

@@ -20,6 +20,14 @@ inline smartio_identity host(char letter, u32 incarnation = 1) {
   return who;
 }
 
+/// An IOMMU group without devices yet, translated.
+inline iommu_group translated_group(int id) {
+  iommu_group group{};
+  group.id = id;
+  group.domain.type = __IOMMU_DOMAIN_PAGING;
+  return group;
+}
+
 /// The lender's half of a device.
 class Lender {
  public:
@@ -107,7 +115,8 @@ class Core : public testing::Test {
     wire_message header{};
     header.type = type;
     header.context = session;
-    const bool ranged = type == WIRE_SEGMENT_ALLOC || type == WIRE_SEGMENT_FREE || type == WIRE_MAP_BAR;
+    const bool ranged =
+        type == WIRE_SEGMENT_ALLOC || type == WIRE_SEGMENT_FREE || type == WIRE_MAP_BAR || type == WIRE_OWN_ADDRESSES;
     header.length = ranged ? sizeof(range) : type == WIRE_REQUEST ? 4 : 0;
     return link.ask(header, &range);
   }

@@ -90,6 +90,14 @@ void stopped(smartio_link* link, const smartio_holder* holder) {
   });
 }
 
+int peer_phys(smartio_link* link, u64 addr, u64 size, phys_addr_t* phys) {
+  const FakeLink& fake = of(link);
+  const bool irqs = addr >= fake.msi_base && addr + size <= fake.msi_base + fake.msi_size;
+  if (irqs ? !fake.reaches_irqs : addr + size > FakeLink::kOpen) return -ERANGE;
+  *phys = FakeLink::kWindow + addr;
+  return 0;
+}
+
 int map(smartio_link* link, device* /*dev*/, u64 addr, u64 /*size*/, u64* device_addr) {
   of(link).mapped++;
   *device_addr = addr + (1ULL << 40);
@@ -118,6 +126,7 @@ const smartio_link_ops operations = [] {
   ops.call = call;
   ops.recheck = recheck;
   ops.rejoin = rejoin;
+  ops.peer_phys = peer_phys;
   ops.pages_alloc = pages_alloc;
   ops.pages_free = pages_free;
   ops.expose = expose;
@@ -135,6 +144,8 @@ const smartio_link_ops operations = [] {
 FakeLink::FakeLink(const std::string& its_name) : smartio_link{} {
   ops = &operations;
   smartio_link::transport = &::transport;
+  msi_base = 0xFEE00000;
+  msi_size = 0x100000;
   its_name.copy(name, sizeof(name) - 1);
   shim_assert(!smartio_link_init(this), "a link was not set up");
   smartio_link_register(this);

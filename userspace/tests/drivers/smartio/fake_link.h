@@ -33,6 +33,11 @@ class FakeLink : public smartio_link {
   /// What the peer was sent, of a type.
   std::vector<Sent> sent_of(u16 type) const;
 
+  /// Where this host finds what the peer has opened: so much from its address 0 on, and its interrupts.
+  static constexpr u64 kWindow = 1ULL << 44;
+  static constexpr u64 kOpen = 1ULL << 36;
+  bool reaches_irqs = true;
+
   std::vector<Sent> sent;
   std::vector<Sent> called;
   std::function<int(const wire_message&, void*, size_t*)> answer;

@@ -13,7 +13,7 @@ class Group : public Core {
     return group_allow(name.data(), name.size(), allowed);
   }
 
-  iommu_group group{.id = 7, .users = 0, .domain = {__IOMMU_DOMAIN_PAGING}, .devices = {}};
+  iommu_group group = translated_group(7);
   device ntb{};
 };
 
@@ -53,7 +53,7 @@ TEST_F(Group, ALinkThatComesLaterDoesNotJoin) {
 }
 
 TEST_F(Group, OtherGroupsAndUntranslatedOnesAreFine) {
-  iommu_group other{.id = 8, .users = 0, .domain = {__IOMMU_DOMAIN_PAGING}, .devices = {}};
+  iommu_group other = translated_group(8);
   FakeLink a{"ntb0"};
   ntb.iommu_group = &other;
   a.dma = &ntb;

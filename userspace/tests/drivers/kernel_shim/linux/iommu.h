@@ -2,22 +2,69 @@
 #pragma once
 
 #include <linux/device.h>
+#include <linux/slab.h>
 
 #define __IOMMU_DOMAIN_PAGING 1U
+#define IOMMU_READ 1
+#define IOMMU_WRITE 2
+#define IOMMU_MMIO 16
+#define SHIM_MAPPINGS 4
 
+/* With what is mapped there, if it is not the one that a group begins with. */
 struct iommu_domain {
   unsigned type;
+  int mappings;
+  struct {
+    unsigned long iova;
+    phys_addr_t phys;
+    size_t size;
+    int prot;
+  } mapped[SHIM_MAPPINGS];
 };
-/* With the one domain that it has, and up to two devices. */
+/* With the domain that it begins with, the one that it has instead, and up to two devices. */
 struct iommu_group {
   int id;
   int users;
   struct iommu_domain domain;
   struct device* devices[2];
+  struct iommu_domain* attached;
 };
 
 static inline struct iommu_domain* iommu_get_domain_for_dev(struct device* dev) {
   return dev->iommu_group ? &dev->iommu_group->domain : NULL;
+}
+
+static inline bool device_iommu_mapped(struct device* dev) { return dev->iommu_group; }
+
+static inline struct iommu_domain* iommu_paging_domain_alloc(struct device* dev) {
+  (void)dev;
+  return (struct iommu_domain*)kzalloc(sizeof(struct iommu_domain), GFP_KERNEL);
+}
+
+static inline void iommu_domain_free(struct iommu_domain* domain) { kfree(domain); }
+
+static inline int iommu_map(struct iommu_domain* domain, unsigned long iova, phys_addr_t phys, size_t size, int prot,
+                            gfp_t gfp) {
+  (void)gfp;
+  shim_assert(domain->mappings < SHIM_MAPPINGS, "too many mappings for the shim");
+  shim_assert(!((iova | phys | size) % PAGE_SIZE), "a mapping of whole pages");
+  domain->mapped[domain->mappings].iova = iova;
+  domain->mapped[domain->mappings].phys = phys;
+  domain->mapped[domain->mappings].size = size;
+  domain->mapped[domain->mappings++].prot = prot;
+  return 0;
+}
+
+static inline int iommu_attach_device(struct iommu_domain* domain, struct device* dev) {
+  if (dev->iommu_group->devices[1]) return -EINVAL;
+  if (dev->iommu_group->attached) return -EBUSY;
+  dev->iommu_group->attached = domain;
+  return 0;
+}
+
+static inline void iommu_detach_device(struct iommu_domain* domain, struct device* dev) {
+  shim_assert(dev->iommu_group->attached == domain, "a device leaves the domain that it has");
+  dev->iommu_group->attached = NULL;
 }
 
 static inline struct iommu_group* iommu_group_get(struct device* dev) {

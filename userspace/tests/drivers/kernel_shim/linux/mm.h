@@ -6,6 +6,7 @@
 
 #define PAGE_SIZE 4096UL
 #define PAGE_MASK (~(PAGE_SIZE - 1))
+#define PAGE_ALIGNED(size) (!((size) & (PAGE_SIZE - 1)))
 #define PAGE_ALIGN(size) (((size) + PAGE_SIZE - 1) & PAGE_MASK)
 
 struct page {

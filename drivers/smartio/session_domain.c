@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The IOMMU domain of a device that one borrower has as a whole. It leads to
+ * the range of that borrower's addresses that is the device's, to the
+ * borrower's interrupts, and to nothing else: no memory of this host, no other
+ * device, nothing of another function over the same link.
+ *
+ * Its addresses begin at 0, where a virtual machine's memory does, and where a
+ * device of 32 address bits reaches them.
+ */
+#include <linux/iommu.h>
+#include <linux/smartio_transport.h>
+
+#include "export.h"
+#include "messages.h"
+
+/*
+ * The borrower's interrupts. Above them are this host's own (Intel SDM 3A
+ * 12.11.1), which an IOMMU takes before it translates: nothing is mapped there.
+ * PCs have no memory at these addresses, so virtual machines don't miss them.
+ */
+#define DOMAIN_IRQ_BASE	0xfed00000ULL
+#define DOMAIN_IRQ_SIZE	0x00100000ULL
+#define DOMAIN_HOLE_END	0xfef00000ULL
+
+static int domain_map(struct smartio_link *link, struct iommu_domain *domain,
+		      u64 iova, u64 addr, u64 size, int prot)
+{
+	phys_addr_t phys;
+	int ret;
+
+	ret = link->ops->peer_phys(link, addr, size, &phys);
+	if (ret)
+		return ret;
+	return iommu_map(domain, iova, phys, size, prot | IOMMU_MMIO,
+			 GFP_KERNEL);
+}
+
+/* @irqs: whether it leads to interrupts, too: not without a window there. */
+static int domain_fill(struct smartio_link *link, struct iommu_domain *domain,
+		       u64 base, u64 size, bool *irqs)
+{
+	u64 below = min(size, DOMAIN_IRQ_BASE);
+	int ret;
+
+	ret = domain_map(link, domain, 0, base, below,
+			 IOMMU_READ | IOMMU_WRITE);
+	if (!ret && size > DOMAIN_HOLE_END)
+		ret = domain_map(link, domain, DOMAIN_HOLE_END,
+				 base + DOMAIN_HOLE_END,
+				 size - DOMAIN_HOLE_END,
+				 IOMMU_READ | IOMMU_WRITE);
+	if (ret)
+		return ret;
+	ret = domain_map(link, domain, DOMAIN_IRQ_BASE, link->msi_base,
+			 min(link->msi_size, DOMAIN_IRQ_SIZE), IOMMU_WRITE);
+	*irqs = !ret;
+	return ret == -ERANGE ? 0 : ret;
+}
+
+/*
+ * From now on the device has just [@base, @base + @size) of the borrower, as
+ * [0, @size). The session is entered. Returns 0; -EOPNOTSUPP: no IOMMU can do
+ * that for this device; -EBUSY: it was asked before; -EINVAL; -ERANGE: the
+ * borrower has not opened that; -ENOMEM.
+ */
+int session_domain_open(struct session *session, u64 base, u64 size,
+			struct wire_addresses *addresses)
+{
+	struct device *dev = &session->s.export->pdev->dev;
+	struct smartio_link *link = session->peer;
+	struct iommu_domain *domain;
+	int ret;
+
+	if (!session->s.export->ops->exclusive || !device_iommu_mapped(dev))
+		return -EOPNOTSUPP;
+	if (!size || !PAGE_ALIGNED(base | size) || base + size < base)
+		return -EINVAL;
+	mutex_lock(&session->lock);
+	if (session->domain) {
+		ret = -EBUSY;
+		goto unlock;
+	}
+	domain = iommu_paging_domain_alloc(dev);
+	if (IS_ERR(domain)) {
+		ret = PTR_ERR(domain);
+		goto unlock;
+	}
+	ret = domain_fill(link, domain, base, size, &session->domain_irqs);
+	if (ret)
+		goto free;
+	ret = iommu_attach_device(domain, dev);
+	/* others are in its group, and stay in the domain that they share */
+	if (ret == -EINVAL || ret == -EBUSY)
+		ret = -EOPNOTSUPP;
+	if (ret)
+		goto free;
+	/* what it had in the domain of this host's drivers */
+	link->ops->unmap(link, dev);
+	session->domain_base = base;
+	session->domain_size = size;
+	/* before somebody is told an address of it */
+	smp_store_release(&session->domain, domain);
+	addresses->base = 0;
+	addresses->hole = cpu_to_le64(DOMAIN_IRQ_BASE);
+	addresses->hole_size = cpu_to_le64(DOMAIN_HOLE_END - DOMAIN_IRQ_BASE);
+	mutex_unlock(&session->lock);
+	return 0;
+
+free:
+	iommu_domain_free(domain);
+unlock:
+	mutex_unlock(&session->lock);
+	return ret;
+}
+
+/* The device is quiet. It reaches nothing of the borrower when this returns. */
+void session_domain_close(struct session *session)
+{
+	struct device *dev = &session->s.export->pdev->dev;
+
+	if (!session->domain)
+		return;
+	iommu_detach_device(session->domain, dev);
+	iommu_domain_free(session->domain);
+	session->domain = NULL;
+}
+
+/* Whether the session's device has a domain of its own. */
+bool session_domain_is_own(struct session *session)
+{
+	return smp_load_acquire(&session->domain);
+}
+
+/* As session_ops.dma, in it. */
+int session_domain_dma(struct session *session, u64 addr, u64 size,
+		       u64 *device_addr)
+{
+	u64 at = addr - session->domain_base;
+
+	if (addr < session->domain_base || at >= session->domain_size ||
+	    size > session->domain_size - at ||
+	    (at < DOMAIN_HOLE_END && at + size > DOMAIN_IRQ_BASE))
+		return -ERANGE;
+	*device_addr = at;
+	return 0;
+}
+
+/* As session_ops.irq_target, in it. */
+int session_domain_irq(struct session *session, u64 addr, u64 *device_addr)
+{
+	struct smartio_link *link = session->peer;
+	u64 at = addr - link->msi_base;
+
+	if (addr < link->msi_base || addr % 4 ||
+	    at >= min(link->msi_size, DOMAIN_IRQ_SIZE))
+		return -EINVAL;
+	if (!session->domain_irqs)
+		return -ERANGE;
+	*device_addr = DOMAIN_IRQ_BASE + at;
+	return 0;
+}
