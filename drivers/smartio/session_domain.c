@@ -86,15 +86,16 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 		ret = PTR_ERR(domain);
 		goto unlock;
 	}
-	ret = domain_fill(link, domain, base, size, &session->domain_irqs);
-	if (ret)
-		goto free;
 	ret = iommu_attach_device(domain, dev);
 	/* others are in its group, and stay in the domain that they share */
 	if (ret == -EINVAL || ret == -EBUSY)
 		ret = -EOPNOTSUPP;
 	if (ret)
 		goto free;
+	/* VT-d knows large pages for a domain only when a device is in it */
+	ret = domain_fill(link, domain, base, size, &session->domain_irqs);
+	if (ret)
+		goto detach;
 	/* what it had in the domain of this host's drivers */
 	link->ops->unmap(link, dev);
 	session->domain_base = base;
@@ -107,6 +108,8 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 	mutex_unlock(&session->lock);
 	return 0;
 
+detach:
+	iommu_detach_device(domain, dev);
 free:
 	iommu_domain_free(domain);
 unlock:
