@@ -25,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := all
 .PHONY: all help deb demo demo-failover demo-lending setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-mutants check-packages check-scale check-long check-debug fuzz \
-	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-gate bench-gate-renew bench-failover lint clean distclean
+	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-lending bench-gate bench-gate-renew bench-failover lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
 
@@ -137,6 +137,10 @@ bench: build guest-overlay ## this driver, the stock driver, NVMe-oF over TCP an
 bench-quick: build guest-overlay ## the smallest part of it, in under 5 minutes on a machine that is not overloaded: prints tables
 	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
 	@BENCH_S=$(or $(BENCH_S),6) scripts/bench-compare --quick --rounds 2
+
+bench-lending: build guest-overlay ## the stock driver on a drive that is lent to its host, against one of the host's own: instructions, transactions, times
+	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
+	@BENCH_S=$(or $(BENCH_S),18) scripts/bench-compare --lending --output build/bench/lending.json
 
 bench-gate: build guest-overlay ## fails if an I/O over the link costs 1 % more instructions or transactions than selftests/bench/limits.json says
 	@$(tree) $(ninja) -C $(programs) smartio-bench-compare

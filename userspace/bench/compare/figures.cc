@@ -148,7 +148,7 @@ std::vector<Predicted> predict(const Figures& figures, const Assumptions& assump
         one.copied_bytes -= stock.on(scenario.host, Count::copied_bytes);
       }
       one.copied_bytes = std::max(0.0, one.copied_bytes);
-      if (scenario.driver == Driver::smartio) {
+      if (scenario.driver == Driver::smartio || scenario.driver == Driver::lent) {
         one.path = critical_path(own.ledger());
         one.added_us = added_latency(one.path, one.copied_bytes, assumptions);
       }

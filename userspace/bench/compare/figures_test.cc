@@ -31,10 +31,18 @@ TEST(Scenarios, AreComparedToTheStockDriverOfTheirHost) {
 }
 
 TEST(Scenarios, LatencyIsComparedOnTheSameEmulatedParts) {
-  for (const char* same : {"stock-borrower", "stock-multipath", "local", "remote", "remote-sq-borrower"})
+  for (const char* same : {"stock-borrower", "stock-multipath", "local", "remote", "remote-sq-borrower", "lent"})
     EXPECT_TRUE(find_scenario(same)->latency_comparable()) << same;
   for (const char* other : {"remote-poll", "remote-bounce", "remote-bounce-poll", "nvmeof-tcp", "nvmeof-rdma"})
     EXPECT_FALSE(find_scenario(other)->latency_comparable()) << other;
+}
+
+TEST(Scenarios, OnlyThoseOfOtherHostsDrivesPassTheCable) {
+  for (const char* passes : {"remote", "remote-bounce-poll", "lent"})
+    EXPECT_TRUE(find_scenario(passes)->over_cable()) << passes;
+  for (const char* stays : {"stock-borrower", "stock-lender", "local", "nvmeof-tcp"})
+    EXPECT_FALSE(find_scenario(stays)->over_cable()) << stays;
+  for (const auto& name : lending_scenarios()) EXPECT_NE(find_scenario(name), nullptr) << name;
 }
 
 TEST(Jobs, AreFiosWords) {

@@ -22,6 +22,7 @@
 #include "bench/compare/tables.h"
 #include "bench/guests/guests.h"
 #include "bench/guests/session.h"
+#include "bench/guests/spread.h"
 #include "cluster/cluster.h"
 
 namespace {
@@ -36,6 +37,7 @@ struct Options {
   std::vector<std::string> scenarios;
   std::vector<std::string> jobs;
   bool quick = false;
+  bool lending = false;
   std::string gate;        ///< limits to hold the run to
   std::string renew_gate;  ///< a file for this run's figures as limits
   bool sharing = true;
@@ -70,6 +72,11 @@ void measure_scenario(Rig& rig, const Scenario& scenario, unsigned round, const 
   }
 }
 
+std::string in_ms(const std::vector<double>& seconds) {
+  const bench::Spread spread = bench::spread_of(seconds);
+  return fmt::format("{:.0f} ms ({:.0f}-{:.0f})", spread.median * 1e3, spread.min * 1e3, spread.max * 1e3);
+}
+
 void compare(cluster::Cluster& cluster, const Options& options, Figures& figures) {
   Rig rig(cluster, options.mtu);
   figures.facts = machine_facts(rig, options.tree, options.commit);
@@ -80,6 +87,11 @@ void compare(cluster::Cluster& cluster, const Options& options, Figures& figures
     }
   }
   rig.leave();
+  if (rig.borrow_seconds().empty()) return;
+  figures.facts.push_back(
+      {"a function lent whole",
+       fmt::format("borrowed until its disk could be read: {}; returned until the lender's driver had it: {}",
+                   in_ms(rig.borrow_seconds()), in_ms(rig.return_seconds()))});
 }
 
 void share(cluster::Cluster& cluster, const Options& options, Figures& figures) {
@@ -92,6 +104,8 @@ void share(cluster::Cluster& cluster, const Options& options, Figures& figures) 
 void report(const Figures& figures, const Options& options) {
   const Assumptions assumptions;
   for (const Table& table : all_tables(figures, assumptions)) fmt::print("\n{}", to_text(table));
+  fmt::print("\n");
+  for (const Fact& fact : figures.facts) fmt::print("{}: {}\n", fact.what, fact.value);
   bench::write_figures(options.output, to_json(figures, assumptions));
   if (options.page.empty()) return;
   bench::checked(write_file(options.page, bench::checked(page_of(figures, assumptions, options.plots))));
@@ -118,11 +132,14 @@ int run(Options options) {
   if (gate) {
     options.scenarios = gate_scenarios();
     options.jobs = gate_jobs();
+  } else if (options.lending) {
+    if (options.scenarios.empty()) options.scenarios = lending_scenarios();
+    if (options.jobs.empty()) options.jobs = gate_jobs();
   } else if (options.quick) {
     if (options.scenarios.empty()) options.scenarios = quick_scenarios();
     if (options.jobs.empty()) options.jobs = quick_jobs();
   }
-  if (gate || options.quick) {
+  if (gate || options.quick || options.lending) {
     options.sharing = false;
     options.page.clear();
   }
@@ -170,6 +187,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1280, 65000))
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "five scenarios, two jobs, no sharing, no page");
+  app.add_flag("--lending", options.lending,
+               "a drive that is lent whole against one of the host's own; no sharing, no page");
   auto* renew =
       app.add_option("--renew-gate", options.renew_gate, "what the gate needs, and writes its figures there as limits");
   app.add_option("--gate", options.gate, "what the gate needs, and fails if an I/O costs 1 % more than these limits")

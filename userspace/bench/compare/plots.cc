@@ -150,8 +150,7 @@ Plot instructions(const std::vector<Cell>& cells, const Job& job) {
 Plot transactions(const std::vector<Cell>& cells, const Job& job) {
   auto values = ordered_json::array();
   for (const Cell& cell : cells) {
-    if (cell.job().name != job.name || cell.scenario().driver != Driver::smartio || cell.scenario().host == kLender)
-      continue;
+    if (cell.job().name != job.name || !cell.scenario().over_cable()) continue;
     for (const auto& [kind, count] : cell.ledger())
       values.push_back({{"bar", cell.scenario().title}, {"part", kind}, {"value", count.transactions}});
   }

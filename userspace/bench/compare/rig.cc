@@ -17,6 +17,8 @@ constexpr unsigned kUsualMtu = 1500;
 }  // namespace
 
 void Rig::leave() {
+  if (lent_) return_seconds_.push_back(bench::take_back_whole(guests_, "borrower"));
+  lent_ = false;
   auto all = hosts();
   // Borrowers first.
   std::ranges::sort(all, {}, [](const std::string& host) { return host == bench::kLender; });
@@ -46,6 +48,10 @@ std::string Rig::enter(const Scenario& scenario) {
       bench::lend(guests_, {bench::kLender, "borrower"});
       guests_.shell(scenario.host, fmt::format("modprobe smartio_nvme {} {}", scenario.parameters,
                                                scenario.poll ? "poll_queues=1" : ""));
+      break;
+    case Driver::lent:
+      borrow_seconds_.push_back(bench::lend_whole(guests_, scenario.host));
+      lent_ = true;
       break;
     case Driver::nvmeof:
       enter_fabrics(scenario.parameters);

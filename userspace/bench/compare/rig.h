@@ -25,6 +25,9 @@ class Rig {
   std::map<std::string, std::string> enter_sharing();
   /// No driver is left anywhere.
   void leave();
+  /// How long functions took that were lent whole, in seconds: to come, and to go back.
+  [[nodiscard]] const std::vector<double>& borrow_seconds() const { return borrow_seconds_; }
+  [[nodiscard]] const std::vector<double>& return_seconds() const { return return_seconds_; }
 
   [[nodiscard]] bench::Guests& guests() { return guests_; }
   [[nodiscard]] bench::Counters& counters() { return counters_; }
@@ -37,6 +40,9 @@ class Rig {
   bench::Guests guests_;
   bench::Counters counters_;
   unsigned mtu_;
+  bool lent_ = false;
+  std::vector<double> borrow_seconds_;
+  std::vector<double> return_seconds_;
 };
 
 }  // namespace smartio::bench_compare

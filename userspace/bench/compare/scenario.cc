@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "bench/guests/lending.h"
+
 namespace smartio::bench_compare {
 
 namespace {
@@ -36,6 +38,7 @@ std::vector<Scenario> make_scenarios() {
       remote("remote-sq-borrower", "remote, SQ at the borrower", "sq_placement=borrower", false),
       remote("remote-bounce", "remote, bounce buffer", "dma_mode=bounce", false),
       remote("remote-bounce-poll", "remote, bounce buffer, polled", "dma_mode=bounce", true),
+      {"lent", "lent whole, stock nvme", "borrower", "drive0", Driver::lent, "", false, "stock-borrower"},
       fabrics("nvmeof-tcp", "NVMe-oF/TCP", "tcp"),
       fabrics("nvmeof-rdma", "NVMe-oF/RDMA (soft-RoCE)", "rdma"),
   };
@@ -63,6 +66,10 @@ bool Scenario::latency_comparable() const {
   return driver != Driver::nvmeof && !poll && parameters != "dma_mode=bounce";
 }
 
+bool Scenario::over_cable() const {
+  return driver == Driver::lent || (driver == Driver::smartio && host != bench::kLender);
+}
+
 const Scenario* find_scenario(std::string_view name) { return find(all_scenarios(), name); }
 
 const std::vector<Job>& all_jobs() {
@@ -79,6 +86,8 @@ bench::FioJob fio_job(const Scenario& scenario, const Job& job) {
           .poll = scenario.poll,
           .cpus = "1"};
 }
+
+std::vector<std::string> lending_scenarios() { return {"stock-borrower", "lent"}; }
 
 std::vector<std::string> quick_scenarios() {
   return {"stock-borrower", "stock-multipath", "remote", "nvmeof-tcp", "nvmeof-rdma"};

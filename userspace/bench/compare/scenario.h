@@ -13,6 +13,7 @@ namespace smartio::bench_compare {
 enum class Driver {
   stock,    ///< the kernel's nvme, on a drive of the same host
   smartio,  ///< smartio_nvme, on the lender's drive
+  lent,     ///< the kernel's nvme, on the lender's drive, which is lent as a whole PCI function
   nvmeof,   ///< the kernel's nvme-tcp or nvme-rdma, on the lender's drive, which nvme and nvmet serve there
 };
 
@@ -30,6 +31,8 @@ struct Scenario {
   /// Its latency here against the stock driver's says something: both pass the same emulated parts. A bounce buffer
   /// leaves the emulated IOMMU out, polling the emulated interrupt, NVMe-oF puts an emulated network in.
   [[nodiscard]] bool latency_comparable() const;
+  /// Its I/O goes straight over the cable: the ledger and the model say something of it.
+  [[nodiscard]] bool over_cable() const;
 };
 const std::vector<Scenario>& all_scenarios();
 /// nullptr if there is none of that name.
@@ -49,6 +52,9 @@ const std::vector<Job>& all_jobs();
 const Job* find_job(std::string_view name);
 /// The same job for every driver, on the host's second CPU.
 bench::FioJob fio_job(const Scenario& scenario, const Job& job);
+
+/// What make bench-lending measures: the stock driver on a drive of its host, and on one that was lent to it.
+std::vector<std::string> lending_scenarios();
 
 /// What make bench-quick measures.
 std::vector<std::string> quick_scenarios();

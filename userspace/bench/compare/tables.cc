@@ -84,7 +84,7 @@ Table ledger_table(const Figures& figures) {
   Table table{.title = "Transactions on the cable for each I/O, from the ledger",
               .rows = {{"scenario", "job", "posted", "bytes", "non-posted", "bytes", "which"}}};
   for (const Cell& cell : cells(figures)) {
-    if (cell.scenario().driver != Driver::smartio || cell.scenario().host == kLender) continue;
+    if (!cell.scenario().over_cable()) continue;
     bench::LedgerCell posted;
     bench::LedgerCell fetched;
     std::string which;
@@ -123,7 +123,7 @@ Table bandwidth_table(const Figures& figures) {
   constexpr std::array kLinks{kGen4X4, kGen4X8};
   for (const Link& link : kLinks) table.rows[0].emplace_back(link.name);
   for (const Cell& cell : cells(figures)) {
-    if (cell.scenario().driver != Driver::smartio || cell.scenario().host == kLender) continue;
+    if (!cell.scenario().over_cable()) continue;
     const auto ledger = cell.ledger();
     const WireBytes wire = wire_bytes(ledger);
     Row row{cell.scenario().title, cell.job().name, amount(wire.to_borrower), amount(wire.to_lender)};

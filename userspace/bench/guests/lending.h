@@ -13,6 +13,11 @@ inline constexpr const char* kLender = "lender";
 
 /// The drive of the lender is lent to these hosts (which are the lender and others), over links that are up.
 void lend(Guests& guests, const std::vector<std::string>& hosts);
+/// The lender's drive is lent to `host` as a whole PCI function, whose stock driver has it. How long that took from the
+/// order to borrow until the disk could be read, in seconds.
+double lend_whole(Guests& guests, const std::string& host);
+/// And back: how long from the order to return it until the lender's own driver had it.
+double take_back_whole(Guests& guests, const std::string& host);
 /// No fio and no NVMe driver is left on a host, and nothing of it is lent: borrowers first, the lender last.
 void unlend(Guests& guests, const std::string& host);
 /// What a bash script prints as the PCI address of the lender's drive.
