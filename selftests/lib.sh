@@ -100,6 +100,45 @@ until_true() {
 # iommu_of HOST: the kind that the topology gives it, nothing if it has none. /sys/class/iommu has smartio_pci's, too.
 iommu_of() { jq -er --arg h "$1" '.hosts[] | select(.name == $h).iommu | if . == "none" then "" else . end' < "$notes/status"; }
 
+# ---- what crosses a cable ----
+
+link_of() { fabric link list | jq -r --arg h "$1" '[.links[] | select(.primary.host == $h or .secondary.host == $h)][0].name'; }
+# The directions of HOST's link in the ledger: toward and from it.
+directions() {
+	local secondary
+	link=$(link_of "$1")
+	secondary=$(fabric link list | jq -r --arg h "$1" '[.links[] | select(.secondary.host == $h)] | length')
+	if [ "$secondary" != 0 ]; then toward=from_primary from=from_secondary; else toward=from_secondary from=from_primary; fi
+}
+# ledger_cells DIRECTION: of $ledger, "posted data TRANSACTIONS BYTES, …" of all kinds that occurred.
+ledger_cells() {
+	jq -r --arg d "$1" '.links[][$d] | [("posted", "non_posted") as $way | .[$way] | to_entries[] | select(.value.transactions > 0) |
+		"\($way) \(.key) \(.value.transactions) \(.value.bytes)"] | sort | join(", ")' <<< "$ledger"
+}
+# Interrupts that the lender took so far, by a regular expression of their lines in /proc/interrupts.
+interrupts_of() { sh_on lender 'awk -v d="$1" "\$0 ~ d { for (i = 2; i <= NF; i++) { if (\$i !~ /^[0-9]+$/) break; n += \$i } } END { print n + 0 }" /proc/interrupts' "$1"; }
+
+instructions() { cluster instructions lender | jq '.lender | add'; }
+now_ms() { date +%s%3N; }
+# during COMMAND…: how many instructions the lender runs meanwhile, and for how many ms.
+during() { local i0 t0; i0=$(instructions) t0=$(now_ms); "$@"; echo $(($(instructions) - i0)) $(($(now_ms) - t0)); }
+# lender_idle_during IOS COMMAND…: while the command, which does so many I/Os, runs, the lender runs no more than in an idle time of the
+# same length. That is looked at by its fifths, which show how much idle times differ.
+lender_idle_during() {
+	local ios=$1 count ms idle idle_ms rates=() i most least rate each; shift
+	read -r count ms <<< "$(during "$@")"
+	for ((i = 0; i < 5; i++)); do
+		read -r idle idle_ms <<< "$(during sleep $((ms / 5))e-3)"
+		rates+=($((idle * 1000 / idle_ms)))
+	done
+	most=$(printf '%s\n' "${rates[@]}" | sort -n | tail -1) least=$(printf '%s\n' "${rates[@]}" | sort -n | head -1)
+	rate=$((count * 1000 / ms)) each=$(((count * 1000 / ms - (most + least) / 2) * ms / 1000 / ios))
+	say "instructions a second of the idle lender: ${rates[*]}; during $ios I/Os of a borrower, $((ms / 1000)) s: $rate"
+	# Above the most that was seen by no more than idle times differ; or by less for each I/O than the shortest interrupt takes.
+	[ $rate -le $((most + most - least)) ] || [ $each -lt 250 ] ||
+		fail "instructions a second of the lender during I/O: expected no more than $((most + most - least)), or fewer than 250 for each I/O, saw $rate, $each for each I/O"
+}
+
 # ---- what hosts and hardware may say ----
 
 allowed_log=() log_matched=()        # HOST=REGEX of kernel messages that this test asks for; how often each matched

@@ -108,7 +108,7 @@ endif()
 on_cluster(p2p star-p2p ${P2P} ${P2P_LONG})
 # side-by-side brings a pair up besides, the others one of their own.
 on_cluster(tool "star;pair" cluster/tool cluster/side-by-side)
-on_cluster(own "-;pair" share/lender-idle cluster/instructions cluster/evidence)
+on_cluster(own "-;pair" share/lender-idle lending/idle-lender cluster/instructions cluster/evidence)
 on_cluster(lending-drive pair ${LENDING})
 on_cluster(cpus pair-cpus share/cpus)
 set(DEVICES lending/e1000e lending/igb lending/nvme lending/two lending/pulled-cable)

@@ -64,12 +64,9 @@ use_borrower() {
 	window=$(sh_on lender 'grep -lx "$1" /sys/kernel/debug/p2p_drive/*/token | cut -d/ -f6' $token) ||
 		fail "no window of the lender leads to $borrower"
 	drive window "$window"
-	secondary=$(fabric link list | jq -r --arg h "$borrower" '[.links[] | select(.secondary.host == $h)] | length')
-	if [ "$secondary" != 0 ]; then toward=from_primary from=from_secondary; else toward=from_secondary from=from_primary; fi
+	directions "$borrower"
 	export toward from
 }
-# The name of the cable between the lender and HOST.
-link_of() { fabric link list | jq -r --arg h "$1" '[.links[] | select(.primary.host == $h or .secondary.host == $h)][0].name'; }
 
 # memory HOST FILE [VALUE]: a file of p2p_memory on HOST, read or written.
 memory() {

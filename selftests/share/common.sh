@@ -158,17 +158,7 @@ path_up() { [ "$(sh_on "$1" 'cat /sys/class/nvme/$(cat /run/shared.ctrl)/state')
 holdings() { on lender cat "/sys/class/smartio_export/$drive_pci/holdings"; }
 holds() { holdings | grep -c "host=$1 " || true; }
 holds_none() { [ "$(holds "$1")" = 0 ]; }
-link_of() { fabric link list | jq -r --arg h "$1" '[.links[] | select(.primary.host == $h or .secondary.host == $h)][0].name'; }
-# Interrupts that the lender took so far, by a regular expression of their lines in /proc/interrupts.
-interrupts_of() { sh_on lender 'awk -v d="$1" "\$0 ~ d { for (i = 2; i <= NF; i++) { if (\$i !~ /^[0-9]+$/) break; n += \$i } } END { print n + 0 }" /proc/interrupts' "$1"; }
 drive_interrupts() { interrupts_of "$drive_pci"; }
-# The directions of HOST's link in the ledger: toward and from it.
-directions() {
-	local secondary
-	link=$(link_of "$1")
-	secondary=$(fabric link list | jq -r --arg h "$1" '[.links[] | select(.secondary.host == $h)] | length')
-	if [ "$secondary" != 0 ]; then toward=from_primary from=from_secondary; else toward=from_secondary from=from_primary; fi
-}
 
 # ---- verified load ----
 
