@@ -30,6 +30,7 @@
 
 struct attribute_group;
 struct iommu_domain;
+struct iommu_group;
 struct session;
 struct wire_addresses;
 
@@ -197,6 +198,7 @@ struct session_bar {
  * @bars: struct session_bar, what it may map
  * @irqs: which of the device's vectors it has
  * @domain: the device has it for this session; NULL: that of this host's drivers
+ * @group: the device's, then
  * @domain_base: the borrower's address that is 0 there
  * @domain_size: bytes from there on
  * @domain_irqs: it leads to the borrower's interrupts
@@ -219,6 +221,7 @@ struct session {
 	struct list_head bars;
 	unsigned long *irqs;
 	struct iommu_domain *domain;
+	struct iommu_group *group;
 	u64 domain_base;
 	u64 domain_size;
 	bool domain_irqs;
@@ -350,6 +353,7 @@ int group_allow(const char *name, size_t size, enum group_allowed allowed);
 ssize_t group_allowed_show(char *buf, enum group_allowed allowed);
 void group_exit(void);
 int group_check(struct smartio_export *export);
+struct iommu_group *group_of_its_own(struct smartio_export *export);
 int group_admits(struct smartio_link *link);
 
 /* ---- lend.c ---- */

@@ -195,6 +195,22 @@ static int group_query_other(struct device *dev, void *arg)
 	return 1;
 }
 
+/*
+ * The group of a device that has it for itself, but for what leads to it. The
+ * caller puts it. NULL: there is none, or others are in it.
+ */
+struct iommu_group *group_of_its_own(struct smartio_export *export)
+{
+	struct group_query query = { .export = export };
+	struct iommu_group *group = iommu_group_get(&export->pdev->dev);
+
+	if (!group || !iommu_group_for_each_dev(group, &query,
+						group_query_other))
+		return group;
+	iommu_group_put(group);
+	return NULL;
+}
+
 /* Whether what a device reaches may be its borrower's. */
 static int group_check_whole(struct smartio_export *export)
 {

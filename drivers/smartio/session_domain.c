@@ -61,8 +61,9 @@ static int domain_fill(struct smartio_link *link, struct iommu_domain *domain,
 /*
  * From now on the device has just [@base, @base + @size) of the borrower, as
  * [0, @size). The session is entered. Returns 0; -EOPNOTSUPP: no IOMMU can do
- * that for this device; -EBUSY: it was asked before; -EINVAL; -ERANGE: the
- * borrower has not opened that; -ENOMEM.
+ * that for this device, or others are in its group, and stay in the domain that
+ * they share; -EBUSY: it was asked before; -EINVAL; -ERANGE: the borrower has
+ * not opened that; -ENOMEM.
  */
 int session_domain_open(struct session *session, u64 base, u64 size,
 			struct wire_addresses *addresses)
@@ -70,12 +71,16 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 	struct device *dev = &session->s.export->pdev->dev;
 	struct smartio_link *link = session->peer;
 	struct iommu_domain *domain;
+	struct iommu_group *group;
 	int ret;
 
-	if (!session->s.export->ops->exclusive || !device_iommu_mapped(dev))
+	if (!session->s.export->ops->exclusive)
 		return -EOPNOTSUPP;
 	if (!size || !PAGE_ALIGNED(base | size) || base + size < base)
 		return -EINVAL;
+	group = group_of_its_own(session->s.export);
+	if (!group)
+		return -EOPNOTSUPP;
 	mutex_lock(&session->lock);
 	if (session->domain) {
 		ret = -EBUSY;
@@ -86,10 +91,7 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 		ret = PTR_ERR(domain);
 		goto unlock;
 	}
-	ret = iommu_attach_device(domain, dev);
-	/* others are in its group, and stay in the domain that they share */
-	if (ret == -EINVAL || ret == -EBUSY)
-		ret = -EOPNOTSUPP;
+	ret = iommu_attach_group(domain, group);
 	if (ret)
 		goto free;
 	/* VT-d knows large pages for a domain only when a device is in it */
@@ -98,6 +100,7 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 		goto detach;
 	/* what it had in the domain of this host's drivers */
 	link->ops->unmap(link, dev);
+	session->group = group;
 	session->domain_base = base;
 	session->domain_size = size;
 	/* before somebody is told an address of it */
@@ -109,23 +112,23 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 	return 0;
 
 detach:
-	iommu_detach_device(domain, dev);
+	iommu_detach_group(domain, group);
 free:
 	iommu_domain_free(domain);
 unlock:
 	mutex_unlock(&session->lock);
+	iommu_group_put(group);
 	return ret;
 }
 
 /* The device is quiet. It reaches nothing of the borrower when this returns. */
 void session_domain_close(struct session *session)
 {
-	struct device *dev = &session->s.export->pdev->dev;
-
 	if (!session->domain)
 		return;
-	iommu_detach_device(session->domain, dev);
+	iommu_detach_group(session->domain, session->group);
 	iommu_domain_free(session->domain);
+	iommu_group_put(session->group);
 	session->domain = NULL;
 }
 

@@ -122,6 +122,16 @@ TEST_F(Domain, IsNotForAGroupOfTwo) {
   EXPECT_EQ(group.attached, nullptr);
 }
 
+TEST_F(Domain, ABridgeInTheGroupLeadsToTheDeviceAndIsNoOther) {
+  pci_dev bridge{};
+  bridge.bridge = 1;
+  group.devices[0] = &bridge.dev;
+  group.devices[1] = &lender.pdev.dev;
+  const u64 id = open(a, lender.lend(true));
+  EXPECT_EQ(ask(a, id, kBase, 0x1000), 0);
+  EXPECT_NE(group.attached, nullptr);
+}
+
 TEST_F(Domain, EndsWithTheLink) {
   const u64 id = open(a, lender.lend(true));
   ASSERT_EQ(ask(a, id, kBase, 0x1000), 0);

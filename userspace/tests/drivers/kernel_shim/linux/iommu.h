@@ -34,8 +34,6 @@ static inline struct iommu_domain* iommu_get_domain_for_dev(struct device* dev) 
   return dev->iommu_group ? &dev->iommu_group->domain : NULL;
 }
 
-static inline bool device_iommu_mapped(struct device* dev) { return dev->iommu_group; }
-
 static inline struct iommu_domain* iommu_paging_domain_alloc(struct device* dev) {
   (void)dev;
   return (struct iommu_domain*)kzalloc(sizeof(struct iommu_domain), GFP_KERNEL);
@@ -55,16 +53,15 @@ static inline int iommu_map(struct iommu_domain* domain, unsigned long iova, phy
   return 0;
 }
 
-static inline int iommu_attach_device(struct iommu_domain* domain, struct device* dev) {
-  if (dev->iommu_group->devices[1]) return -EINVAL;
-  if (dev->iommu_group->attached) return -EBUSY;
-  dev->iommu_group->attached = domain;
+static inline int iommu_attach_group(struct iommu_domain* domain, struct iommu_group* group) {
+  if (group->attached) return -EBUSY;
+  group->attached = domain;
   return 0;
 }
 
-static inline void iommu_detach_device(struct iommu_domain* domain, struct device* dev) {
-  shim_assert(dev->iommu_group->attached == domain, "a device leaves the domain that it has");
-  dev->iommu_group->attached = NULL;
+static inline void iommu_detach_group(struct iommu_domain* domain, struct iommu_group* group) {
+  shim_assert(group->attached == domain, "a group leaves the domain that it has");
+  group->attached = NULL;
 }
 
 static inline struct iommu_group* iommu_group_get(struct device* dev) {
