@@ -91,6 +91,7 @@ struct borrow_bus_ops {
  * @vector_lock: protects the next
  * @vectors: MSI-X, or MSI
  * @vector_count: how many
+ * @msix_size: entries of its MSI-X table
  * @pending: BORROW_...
  * @msi_on: MSI is enabled
  * @msi_order: log2 of how many
@@ -129,6 +130,7 @@ struct borrow_function {
 	raw_spinlock_t vector_lock;	/* vectors to master */
 	struct borrow_vector *vectors;
 	unsigned int vector_count;
+	unsigned int msix_size;
 	unsigned long pending;
 	bool msi_on;
 	unsigned int msi_order;

@@ -197,7 +197,7 @@ static unsigned int borrow_vectors_take(struct borrow_function *f,
 	unsigned int i, count = 0;
 
 	raw_spin_lock_irq(&f->vector_lock);
-	for (i = 0; i < f->vector_count && count < SPCI_VECTORS_MAX; i++) {
+	for (i = 0; i < f->msix_size && count < SPCI_VECTORS_MAX; i++) {
 		vector = &f->vectors[i];
 		if (!vector->dirty)
 			continue;
@@ -313,6 +313,7 @@ int borrow_irq_init(struct borrow_function *f, unsigned int vectors)
 	raw_spin_lock_init(&f->vector_lock);
 	INIT_WORK(&f->post, borrow_post);
 	f->bus_ops = &borrow_bus_ops;
+	f->msix_size = vectors;
 	f->vector_count = max(vectors, 1U << SPCI_MSI_ORDER_MAX);
 	f->vectors = kvcalloc(f->vector_count, sizeof(f->vectors[0]),
 			      GFP_KERNEL);

@@ -14,7 +14,7 @@
  */
 int stub_quiesce(struct stub *stub)
 {
-	struct pci_dev *pdev = stub->pdev;
+	struct pci_dev *bridge, *pdev = stub->pdev;
 	u16 command;
 	int ret;
 
@@ -24,7 +24,13 @@ int stub_quiesce(struct stub *stub)
 	/* what it sent before has arrived when it answers */
 	pci_read_config_word(pdev, PCI_COMMAND, &command);
 	pci_wait_for_pending_transaction(pdev);
+	/* it may be its bus that is reset: nobody else does that meanwhile */
+	bridge = pci_upstream_bridge(pdev);
+	if (bridge)
+		pci_cfg_access_lock(bridge);
 	ret = __pci_reset_function_locked(pdev);
+	if (bridge)
+		pci_cfg_access_unlock(bridge);
 	if (ret)
 		pci_err(pdev, "can't be reset: %d\n", ret);
 	pci_restore_state(pdev);

@@ -11,3 +11,4 @@ int pr_ioctl_main(int argc, char** argv);
 int register_stores_main(int argc, char** argv);
 int stamps_main(int argc, char** argv);
 int swapped_main(int argc, char** argv);
+int vfio_edu_main(int argc, char** argv);

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+// QEMU's "edu" device, driven from user space by vfio-pci (type 1).
+//
+// vfio_edu DOMAIN:BUS:SLOT.FUNCTION
+//   A buffer of this process is mapped for the device; the device copies 4 KiB of it into itself and back to another
+//   place, and raises its interrupt by MSI each time; then it computes, and raises the interrupt when it has the
+//   result.
+// vfio_edu DOMAIN:BUS:SLOT.FUNCTION store|fetch ADDRESS BYTES…
+//   The device stores so many bytes of 0xa5 at an address that nobody mapped for it, or fetches them from there; how
+//   many of those are 0xff is printed.
+//
+// What comes of it is printed, one "WORD VALUE" a line. Ends with 1 if something can't be done; whether the values are
+// right is the caller's to judge.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/pci_regs.h>
+#include <linux/vfio.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "tests/guest/file.h"
+#include "tests/guest/programs.h"
+
+namespace {
+
+using smartio::UniqueFd;
+
+// QEMU's docs/specs/edu.rst.
+constexpr std::size_t kIdentification = 0x00;
+constexpr std::size_t kLiveness = 0x04;
+constexpr std::size_t kFactorial = 0x08;
+constexpr std::size_t kStatus = 0x20;
+constexpr std::size_t kInterruptStatus = 0x24;
+constexpr std::size_t kInterruptAcknowledge = 0x64;
+constexpr std::size_t kDmaSource = 0x80;
+constexpr std::size_t kDmaDestination = 0x88;
+constexpr std::size_t kDmaCount = 0x90;
+constexpr std::size_t kDmaCommand = 0x98;
+constexpr std::uint32_t kStatusInterrupt = 0x80;
+constexpr std::uint32_t kInterruptFactorial = 0x01;
+constexpr std::uint32_t kInterruptDma = 0x100;
+constexpr std::uint64_t kDmaStart = 1;
+constexpr std::uint64_t kDmaToMemory = 2;
+constexpr std::uint64_t kDmaInterrupt = 4;
+constexpr std::uint64_t kDeviceBuffer = 0x40000;
+constexpr std::size_t kDeviceBufferSize = 4096;
+
+constexpr std::size_t kMemorySize = std::size_t{64} << 10U;
+/// Where in the buffer what comes back is stored.
+constexpr std::size_t kBack = std::size_t{32} << 10U;
+constexpr int kPatienceMs = 30000;
+
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+
+/// An ioctl that fails throws.
+template <typename Argument>
+int ask(int file, unsigned long request, Argument argument, const char* what) {
+  const int result = ::ioctl(file, request, argument);
+  if (result < 0) fail(what);
+  return result;
+}
+
+/// Memory that is mapped for this process, unmapped at the end.
+class Mapping {
+ public:
+  Mapping(std::size_t size, int flags, int file, std::uint64_t offset)
+      : memory_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, file, static_cast<off_t>(offset))), size_(size) {
+    if (memory_ == MAP_FAILED) fail("mmap");
+  }
+  ~Mapping() { ::munmap(memory_, size_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  [[nodiscard]] void* get() const { return memory_; }
+  [[nodiscard]] std::span<std::uint8_t> bytes() const { return {static_cast<std::uint8_t*>(memory_), size_}; }
+
+ private:
+  void* memory_;
+  std::size_t size_;
+};
+
+/// Where the container's IOMMU takes mappings, the last range of it.
+std::uint64_t first_iova(int container) {
+  constexpr std::size_t kRoom = 4096;
+  std::vector<std::uint8_t> room(kRoom);
+  vfio_iommu_type1_info info{};
+  info.argsz = kRoom;
+  std::memcpy(room.data(), &info, sizeof(info));
+  ask(container, VFIO_IOMMU_GET_INFO, room.data(), "VFIO_IOMMU_GET_INFO");
+  std::memcpy(&info, room.data(), sizeof(info));
+  std::optional<std::uint64_t> found;
+  for (std::size_t at = (info.flags & VFIO_IOMMU_INFO_CAPS) != 0 ? info.cap_offset : 0; at != 0;) {
+    vfio_info_cap_header header{};
+    std::memcpy(&header, &room.at(at), sizeof(header));
+    if (header.id == VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE) {
+      vfio_iommu_type1_info_cap_iova_range list{};
+      std::memcpy(&list, &room.at(at), sizeof(list));
+      for (std::size_t n = 0; n < list.nr_iovas; ++n) {
+        vfio_iova_range range{};
+        std::memcpy(&range, &room.at(at + sizeof(list) + n * sizeof(range)), sizeof(range));
+        fmt::print("range {:#x}-{:#x}\n", static_cast<std::uint64_t>(range.start),
+                   static_cast<std::uint64_t>(range.end));
+        found = range.start;
+      }
+    }
+    at = header.next;
+  }
+  if (!found) throw std::runtime_error("the IOMMU names no range of addresses");
+  return *found;
+}
+
+/// The device, opened by vfio in a container of its own.
+class Edu {
+ public:
+  explicit Edu(const std::string& pci) : container_(smartio::open_file("/dev/vfio/vfio", O_RDWR)) {
+    const std::filesystem::path group = std::filesystem::read_symlink("/sys/bus/pci/devices/" + pci + "/iommu_group");
+    group_ = smartio::open_file("/dev/vfio/" + group.filename().string(), O_RDWR);
+    vfio_group_status status{};
+    status.argsz = sizeof(status);
+    ask(group_.get(), VFIO_GROUP_GET_STATUS, &status, "VFIO_GROUP_GET_STATUS");
+    if ((status.flags & VFIO_GROUP_FLAGS_VIABLE) == 0) throw std::runtime_error("the group is not viable");
+    const int container = container_.get();
+    ask(group_.get(), VFIO_GROUP_SET_CONTAINER, &container, "VFIO_GROUP_SET_CONTAINER");
+    ask(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU, "VFIO_SET_IOMMU");
+    device_ = UniqueFd(ask(group_.get(), VFIO_GROUP_GET_DEVICE_FD, pci.c_str(), "VFIO_GROUP_GET_DEVICE_FD"));
+  }
+
+  [[nodiscard]] int container() const { return container_.get(); }
+
+  [[nodiscard]] vfio_region_info region(std::uint32_t index) const {
+    vfio_region_info info{};
+    info.argsz = sizeof(info);
+    info.index = index;
+    ask(device_.get(), VFIO_DEVICE_GET_REGION_INFO, &info, "VFIO_DEVICE_GET_REGION_INFO");
+    return info;
+  }
+
+  /// 16 bits of configuration space.
+  [[nodiscard]] std::uint16_t config(std::uint64_t at) const {
+    std::uint16_t value = 0;
+    const std::uint64_t offset = region(VFIO_PCI_CONFIG_REGION_INDEX).offset + at;
+    if (::pread(device_.get(), &value, sizeof(value), static_cast<off_t>(offset)) != sizeof(value)) fail("pread");
+    return value;
+  }
+  void set_config(std::uint64_t at, std::uint16_t value) const {
+    const std::uint64_t offset = region(VFIO_PCI_CONFIG_REGION_INDEX).offset + at;
+    if (::pwrite(device_.get(), &value, sizeof(value), static_cast<off_t>(offset)) != sizeof(value)) fail("pwrite");
+  }
+
+  /// How many interrupts it has of a kind, VFIO_PCI_..._IRQ_INDEX.
+  [[nodiscard]] std::uint32_t interrupts(std::uint32_t kind) const {
+    vfio_irq_info info{};
+    info.argsz = sizeof(info);
+    info.index = kind;
+    ask(device_.get(), VFIO_DEVICE_GET_IRQ_INFO, &info, "VFIO_DEVICE_GET_IRQ_INFO");
+    return info.count;
+  }
+  /// The first message of MSI counts in `event`, or with -1 nowhere any more.
+  void enable_msi(int event) const {
+    constexpr std::size_t kSize = sizeof(vfio_irq_set) + sizeof(event);
+    alignas(vfio_irq_set) std::array<std::uint8_t, kSize> room{};
+    vfio_irq_set set{};
+    set.argsz = kSize;
+    set.flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER;
+    set.index = VFIO_PCI_MSI_IRQ_INDEX;
+    set.count = 1;
+    std::memcpy(room.data(), &set, sizeof(set));
+    std::memcpy(room.data() + sizeof(set), &event, sizeof(event));
+    ask(device_.get(), VFIO_DEVICE_SET_IRQS, room.data(), "VFIO_DEVICE_SET_IRQS");
+  }
+  [[nodiscard]] int file() const { return device_.get(); }
+
+ private:
+  UniqueFd container_;
+  UniqueFd group_;
+  UniqueFd device_;
+};
+
+class Registers {
+ public:
+  explicit Registers(const Mapping& mapping) : base_(static_cast<std::uint8_t*>(mapping.get())) {}
+  [[nodiscard]] std::uint32_t read(std::size_t at) const {
+    return *reinterpret_cast<volatile std::uint32_t*>(base_ + at);
+  }
+  void write(std::size_t at, std::uint32_t value) const {
+    *reinterpret_cast<volatile std::uint32_t*>(base_ + at) = value;
+  }
+  void write64(std::size_t at, std::uint64_t value) const {
+    *reinterpret_cast<volatile std::uint64_t*>(base_ + at) = value;
+  }
+
+ private:
+  std::uint8_t* base_;
+};
+
+/// Waits for the interrupt: how often it came, with the device's reason for it, which is acknowledged.
+void await_interrupt(const Registers& edu, int event, std::uint32_t reason, const std::string& what) {
+  pollfd waiting{.fd = event, .events = POLLIN, .revents = 0};
+  std::uint64_t count = 0;
+  if (::poll(&waiting, 1, kPatienceMs) == 1 && ::read(event, &count, sizeof(count)) != sizeof(count)) fail("eventfd");
+  const std::uint32_t said = edu.read(kInterruptStatus);
+  edu.write(kInterruptAcknowledge, said);
+  fmt::print("{} {} {}\n", what, count, said == reason ? "its-reason" : fmt::format("{:#x}", said));
+}
+
+void copy(const Registers& edu, int event, std::uint64_t from, std::uint64_t to, std::uint64_t way,
+          const std::string& what, std::size_t size = kDeviceBufferSize) {
+  edu.write64(kDmaSource, from);
+  edu.write64(kDmaDestination, to);
+  edu.write64(kDmaCount, size);
+  edu.write64(kDmaCommand, kDmaStart | kDmaInterrupt | way);
+  await_interrupt(edu, event, kInterruptDma, what);
+}
+
+/// What the device is told to do where it has nothing.
+struct Attack {
+  bool store;
+  std::uint64_t address;
+  std::size_t size;
+};
+
+std::vector<Attack> attacks_of(std::span<char*> words) {
+  std::vector<Attack> all;
+  if (words.size() % 3 != 0) throw std::runtime_error("store|fetch ADDRESS BYTES");
+  for (std::size_t i = 0; i < words.size(); i += 3) {
+    const std::string way(words[i]);
+    if (way != "store" && way != "fetch") throw std::runtime_error("store or fetch, not " + way);
+    all.push_back(
+        {.store = way == "store",
+         .address = std::stoull(words[i + 1], nullptr, 0),
+         .size = std::min(kDeviceBufferSize, static_cast<std::size_t>(std::stoull(words[i + 2], nullptr, 0)))});
+  }
+  return all;
+}
+
+void attack(const Registers& edu, int event, std::span<std::uint8_t> bytes, std::uint64_t iova, const Attack& one) {
+  constexpr std::uint8_t kPoison = 0xa5;
+  std::ranges::fill(bytes.first(kDeviceBufferSize), kPoison);
+  copy(edu, event, iova, kDeviceBuffer, 0, "poisoned");
+  if (one.store) {
+    copy(edu, event, kDeviceBuffer, one.address, kDmaToMemory, fmt::format("store-{:#x}", one.address), one.size);
+    return;
+  }
+  copy(edu, event, one.address, kDeviceBuffer, 0, fmt::format("fetch-{:#x}", one.address), one.size);
+  copy(edu, event, kDeviceBuffer, iova + kBack, kDmaToMemory, "shown", one.size);
+  fmt::print("ones {}\n", std::ranges::count(bytes.subspan(kBack, one.size), std::uint8_t{0xff}));
+}
+
+void run(const std::string& pci, const std::vector<Attack>& attacks) {
+  const Edu device(pci);
+  const std::uint64_t iova = first_iova(device.container());
+  const Mapping memory(kMemorySize, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  vfio_iommu_type1_dma_map map{};
+  map.argsz = sizeof(map);
+  map.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE;
+  map.vaddr = reinterpret_cast<std::uintptr_t>(memory.get());
+  map.iova = iova;
+  map.size = kMemorySize;
+  ask(device.container(), VFIO_IOMMU_MAP_DMA, &map, "VFIO_IOMMU_MAP_DMA");
+
+  fmt::print("id {:04x}:{:04x}\n", device.config(PCI_VENDOR_ID), device.config(PCI_DEVICE_ID));
+  fmt::print("msi {}\nmsix {}\n", device.interrupts(VFIO_PCI_MSI_IRQ_INDEX),
+             device.interrupts(VFIO_PCI_MSIX_IRQ_INDEX));
+  device.set_config(PCI_COMMAND, device.config(PCI_COMMAND) | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+  const UniqueFd event(::eventfd(0, EFD_CLOEXEC));
+  if (event.get() < 0) fail("eventfd");
+  device.enable_msi(event.get());
+
+  const vfio_region_info bar = device.region(VFIO_PCI_BAR0_REGION_INDEX);
+  const Mapping registers(bar.size, MAP_SHARED, device.file(), bar.offset);
+  const Registers edu(registers);
+  fmt::print("identification {:#010x}\n", edu.read(kIdentification));
+  constexpr std::uint32_t kPattern = 0x12345678;
+  edu.write(kLiveness, kPattern);
+  fmt::print("liveness {:#010x}\n", edu.read(kLiveness));
+
+  for (const Attack& one : attacks) attack(edu, event.get(), memory.bytes(), iova, one);
+  if (!attacks.empty()) return;
+
+  // What it fetches differs from place to place, so that no piece can stand for another.
+  const std::span<std::uint8_t> bytes = memory.bytes();
+  for (std::size_t i = 0; i < kDeviceBufferSize; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
+  std::ranges::fill(bytes.subspan(kBack), std::uint8_t{0xee});
+  copy(edu, event.get(), iova, kDeviceBuffer, 0, "fetched");
+  copy(edu, event.get(), kDeviceBuffer, iova + kBack, kDmaToMemory, "stored");
+  const std::span<std::uint8_t> sent = bytes.first(kDeviceBufferSize);
+  const std::span<std::uint8_t> back = bytes.subspan(kBack, kDeviceBufferSize);
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < sent.size(); ++i) same += sent[i] == back[i] ? 1U : 0U;
+  fmt::print("same-bytes {}\n", same);
+  fmt::print("bytes-behind {}\n", std::ranges::count(bytes.subspan(kBack + kDeviceBufferSize), std::uint8_t{0xee}));
+
+  edu.write(kStatus, kStatusInterrupt);
+  edu.write(kFactorial, 10);
+  await_interrupt(edu, event.get(), kInterruptFactorial, "computed");
+  fmt::print("factorial {}\n", edu.read(kFactorial));
+
+  vfio_iommu_type1_dma_unmap unmap{};
+  unmap.argsz = sizeof(unmap);
+  unmap.iova = iova;
+  unmap.size = kMemorySize;
+  ask(device.container(), VFIO_IOMMU_UNMAP_DMA, &unmap, "VFIO_IOMMU_UNMAP_DMA");
+  fmt::print("unmapped {}\n", static_cast<std::uint64_t>(unmap.size));
+}
+
+}  // namespace
+
+int vfio_edu_main(int argc, char** argv) {
+  const std::span<char*> words(argv, static_cast<std::size_t>(argc));
+  try {
+    if (words.size() < 2) throw std::runtime_error("vfio_edu DOMAIN:BUS:SLOT.FUNCTION [store|fetch ADDRESS BYTES]…");
+    run(words[1], attacks_of(words.subspan(2)));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "vfio_edu: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
