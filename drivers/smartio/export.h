@@ -180,6 +180,9 @@ struct session_bar {
 	void *private;
 };
 
+/* Where messages of interrupts go: 1 MiB. */
+#define SESSION_IRQ_PAGES	256
+
 /**
  * struct session - one borrower of one export
  * @s: what the lender's half sees
@@ -201,7 +204,8 @@ struct session_bar {
  * @group: the device's, then
  * @domain_base: the borrower's address that is 0 there
  * @domain_size: bytes from there on
- * @domain_irqs: it leads to the borrower's interrupts
+ * @domain_lock: protects @domain_irqs
+ * @domain_irqs: pages of the borrower's interrupts that it leads to
  * @peer: what joins it with its borrower; the ops know
  */
 struct session {
@@ -224,7 +228,8 @@ struct session {
 	struct iommu_group *group;
 	u64 domain_base;
 	u64 domain_size;
-	bool domain_irqs;
+	struct mutex domain_lock;	/* domain_irqs */
+	bool domain_irqs[SESSION_IRQ_PAGES];
 	void *peer;
 };
 

@@ -334,6 +334,7 @@ int session_open(struct smartio_export *export, const struct borrower *borrower,
 	init_completion(&new->ended);
 	INIT_WORK(&new->end_work, session_end_work);
 	mutex_init(&new->lock);
+	mutex_init(&new->domain_lock);
 	xa_init_flags(&new->segments, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&new->bars);
 	new->s.export = export;

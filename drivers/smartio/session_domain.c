@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The IOMMU domain of a device that one borrower has as a whole. It leads to
- * the range of that borrower's addresses that is the device's, to the
- * borrower's interrupts, and to nothing else: no memory of this host, no other
- * device, nothing of another function over the same link.
+ * the range of that borrower's addresses that is the device's, to the pages
+ * with those of the borrower's interrupts that it was given, and to nothing
+ * else: no memory of this host, no other device, nothing of another function
+ * over the same link.
  *
  * Its addresses begin at 0, where a virtual machine's memory does, and where a
  * device of 32 address bits reaches them.
@@ -20,7 +21,7 @@
  * PCs have no memory at these addresses, so virtual machines don't miss them.
  */
 #define DOMAIN_IRQ_BASE	0xfed00000ULL
-#define DOMAIN_IRQ_SIZE	0x00100000ULL
+#define DOMAIN_IRQ_SIZE	(SESSION_IRQ_PAGES * PAGE_SIZE)
 #define DOMAIN_HOLE_END	0xfef00000ULL
 
 static int domain_map(struct smartio_link *link, struct iommu_domain *domain,
@@ -36,9 +37,8 @@ static int domain_map(struct smartio_link *link, struct iommu_domain *domain,
 			 GFP_KERNEL);
 }
 
-/* @irqs: whether it leads to interrupts, too: not without a window there. */
 static int domain_fill(struct smartio_link *link, struct iommu_domain *domain,
-		       u64 base, u64 size, bool *irqs)
+		       u64 base, u64 size)
 {
 	u64 below = min(size, DOMAIN_IRQ_BASE);
 	int ret;
@@ -50,12 +50,7 @@ static int domain_fill(struct smartio_link *link, struct iommu_domain *domain,
 				 base + DOMAIN_HOLE_END,
 				 size - DOMAIN_HOLE_END,
 				 IOMMU_READ | IOMMU_WRITE);
-	if (ret)
-		return ret;
-	ret = domain_map(link, domain, DOMAIN_IRQ_BASE, link->msi_base,
-			 min(link->msi_size, DOMAIN_IRQ_SIZE), IOMMU_WRITE);
-	*irqs = !ret;
-	return ret == -ERANGE ? 0 : ret;
+	return ret;
 }
 
 /*
@@ -95,12 +90,13 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 	if (ret)
 		goto free;
 	/* VT-d knows large pages for a domain only when a device is in it */
-	ret = domain_fill(link, domain, base, size, &session->domain_irqs);
+	ret = domain_fill(link, domain, base, size);
 	if (ret)
 		goto detach;
 	/* what it had in the domain of this host's drivers */
 	link->ops->unmap(link, dev);
 	session->group = group;
+	memset(session->domain_irqs, 0, sizeof(session->domain_irqs));
 	session->domain_base = base;
 	session->domain_size = size;
 	/* before somebody is told an address of it */
@@ -152,17 +148,32 @@ int session_domain_dma(struct session *session, u64 addr, u64 size,
 	return 0;
 }
 
-/* As session_ops.irq_target, in it. */
+/*
+ * As session_ops.irq_target, in it. With interrupt remapping a page has 128
+ * entries of the borrower's, without it the vectors of a CPU: what the device
+ * could send unasked is among those.
+ */
 int session_domain_irq(struct session *session, u64 addr, u64 *device_addr)
 {
 	struct smartio_link *link = session->peer;
 	u64 at = addr - link->msi_base;
+	unsigned long page;
+	int ret = 0;
 
 	if (addr < link->msi_base || addr % 4 ||
 	    at >= min(link->msi_size, DOMAIN_IRQ_SIZE))
 		return -EINVAL;
-	if (!session->domain_irqs)
-		return -ERANGE;
-	*device_addr = DOMAIN_IRQ_BASE + at;
-	return 0;
+	page = at / PAGE_SIZE;
+	mutex_lock(&session->domain_lock);
+	if (!session->domain_irqs[page])
+		ret = domain_map(link, session->domain,
+				 DOMAIN_IRQ_BASE + page * PAGE_SIZE,
+				 link->msi_base + page * PAGE_SIZE, PAGE_SIZE,
+				 IOMMU_WRITE);
+	if (!ret) {
+		session->domain_irqs[page] = true;
+		*device_addr = DOMAIN_IRQ_BASE + at;
+	}
+	mutex_unlock(&session->domain_lock);
+	return ret;
 }
