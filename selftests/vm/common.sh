@@ -120,8 +120,18 @@ from_vfio() {
 		[ ! -e $p/driver ] || echo $1 > $p/driver/unbind' "$2"
 }
 
-# What the function's registers say once nobody has it: no bus mastering.
-quiet() { expect "bus mastering of $2 in $1" 0 "$(sh_on "$1" 'echo $(($(od -An -tu2 -j4 -N2 /sys/bus/pci/devices/$1/config) >> 2 & 1))' "$2")"; }
+# no_bus_mastering HOST PCI: the function's own configuration space says so in the host that has the device.
+no_bus_mastering() { expect "bus mastering of $2 in $1" 0 "$(sh_on "$1" 'echo $(($(od -An -tu2 -j4 -N2 /sys/bus/pci/devices/$1/config) >> 2 & 1))' "$2")"; }
+# controller_is off|on HOST PCI: what the register CC of QEMU's nvme says, which QEMU reads. Off, it has no queues.
+controller_is() {
+	local base cc words=(off on)
+	base=$(sh_on "$2" 'cut -d " " -f 1 /sys/bus/pci/devices/$1/resource | head -n 1' "$3")
+	cc=$(cluster monitor "$2" -- xp /1wx "$(printf '0x%x' $((base + 0x14)))")
+	expect_match "CC of $3 in $2" '^[0-9a-f]+: 0x[0-9a-f]{8}' "$cc"
+	cc=${cc#*: }
+	cc=$((${cc%%[!0-9a-fx]*} & 1))
+	expect "the controller $3 in $2" "$1" "${words[cc]}"
+}
 
 # guest_disk HOST NAME: prints the guest's NVMe disk once it is there.
 guest_has_disk() { in_guest "$1" "$2" 'cd /sys/class/nvme; ls -d nvme*/nvme*n* | sed "s/.*\///;s/c[0-9]*n/n/"'; }

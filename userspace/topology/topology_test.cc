@@ -254,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ImageMemory", host("name = \"a\"\nmemory = \"256M\"\nimage = \"server\""), 6, "too little", "512M"},
         Refusal{"VmsMemory", host("name = \"a\"\nmemory = \"1535M\"\nvms = true"), 6, "too little to run", "1536M"},
         Refusal{"VmsServer", host("name = \"a\"\nmemory = \"2G\"\nimage = \"server\"\nvms = true"), 7, "server host", "\"host\""},
-        Refusal{"VmsText", host("name = \"a\"\nvms = 1"), 5, "1 is not", "true"},
+        Refusal{"VmsText", host("name = \"a\"\nvms = 1"), 5, "1 is neither", "true"},
         Refusal{"IommuBool", host("name = \"a\"\niommu = true"), 5, "true is not a string", "\"intel\""},
         Refusal{"FamilyUnknown", host("name = \"a\"\nfamily = \"intel\""), 5, "\"intel\" is not known",
                 "\"intel-spr\""},
