@@ -325,6 +325,9 @@ Result<void> Cluster::up(const UpOptions& options) {
   if (std::ranges::find(topology->hosts, topology::Image::server, &Host::image) != topology->hosts.end()) {
     if (auto there = installation_.check_server(); !there) return there;
   }
+  if (std::ranges::find(topology->hosts, true, &Host::vms) != topology->hosts.end()) {
+    if (auto there = installation_.check_vms(); !there) return there;
+  }
   if (options.count_instructions && !std::filesystem::exists(installation_.counter())) {
     return fail(fmt::format("{} is missing: run 'make build'", installation_.counter().string()));
   }

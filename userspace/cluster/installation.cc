@@ -63,4 +63,15 @@ Result<void> Installation::check_server() const {
   return {};
 }
 
+Result<void> Installation::check_vms() const {
+  if (!kernel_flavour.empty()) {
+    return fail(fmt::format("SMARTIO_KERNEL={}: hosts with vms have the stock kernel, whose KVM is in their image",
+                            kernel_flavour));
+  }
+  if (!std::filesystem::exists(vm_image())) {
+    return fail(fmt::format("{} is missing: run 'scripts/setup --vms'", vm_image().string()));
+  }
+  return {};
+}
+
 }  // namespace smartio::cluster

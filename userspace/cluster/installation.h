@@ -32,6 +32,8 @@ struct Installation {
     return server_image.empty() ? cache / "guest-server/root.img" : server_image;
   }
   [[nodiscard]] std::filesystem::path server_initrd() const { return cache / "guest-server/initrd"; }
+  /// What hosts run virtual machines with.
+  [[nodiscard]] std::filesystem::path vm_image() const { return cache / "guest-vm/vm.img"; }
   [[nodiscard]] std::filesystem::path kernel_arguments() const { return guest() / "cmdline"; }
   /// This checkout's own modules and test programs, a cpio archive; there only once something was built.
   [[nodiscard]] std::filesystem::path overlay() const {
@@ -49,6 +51,8 @@ struct Installation {
   [[nodiscard]] Result<void> check(bool with_fabric) const;
   /// The same for what server hosts need besides.
   [[nodiscard]] Result<void> check_server() const;
+  /// The same for what hosts need that run virtual machines.
+  [[nodiscard]] Result<void> check_vms() const;
 
  private:
   [[nodiscard]] std::filesystem::path guest() const {

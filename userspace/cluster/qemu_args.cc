@@ -22,6 +22,7 @@ using topology::Endpoint;
 constexpr unsigned kDiskSlot = 2;
 constexpr unsigned kNetworkSlot = 3;
 constexpr unsigned kSerialSlot = 4;
+constexpr unsigned kVmDiskSlot = 5;
 constexpr unsigned kFirstPortSlot = 8;
 constexpr unsigned kFirstDeviceSlot = kFirstPortSlot + topology::kMostRootPorts;
 constexpr std::size_t kSerialSize = 20;  // NVM Express Base Specification, Identify Controller: SN
@@ -276,6 +277,11 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
                                            installation.root_image().string()));
   }
   arguments.device(fmt::format("virtio-blk-pci,bus=pcie.0,addr={:#x},drive=root,serial=root", kDiskSlot));
+  if (host.vms) {
+    arguments.add("-blockdev", fmt::format("driver=file,node-name=vms,filename={},read-only=on,locking=off",
+                                           installation.vm_image().string()));
+    arguments.device(fmt::format("virtio-blk-pci,bus=pcie.0,addr={:#x},drive=vms,serial=vms", kVmDiskSlot));
+  }
 
   const std::string network =
       options.with_fabric ? fmt::format("stream,id=lan,server=off,addr.type=unix,addr.path={}.lan.sock", host.name)

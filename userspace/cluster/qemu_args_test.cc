@@ -64,6 +64,18 @@ TEST(QemuArguments, AServerWritesToADiskOfItsOwn) {
   EXPECT_THAT(values(arguments(topology, 1), "-initrd"), ElementsAre("initrd"));
 }
 
+TEST(QemuArguments, AHostThatRunsVmsHasADiskForThat) {
+  auto topology = ours("pair");
+  topology.hosts[1].vms = true;
+  const auto words = arguments(topology, 1);
+  EXPECT_THAT(values(words, "-blockdev").at(1),
+              "driver=file,node-name=vms,filename=/cache/guest-vm/vm.img,read-only=on,locking=off");
+  const auto devices = values(words, "-device");
+  EXPECT_EQ(devices.at(1), kDisk) << "the root is the first disk";
+  EXPECT_EQ(devices.at(2), "virtio-blk-pci,bus=pcie.0,addr=0x5,drive=vms,serial=vms");
+  EXPECT_THAT(arguments(topology, 0), Not(Contains(HasSubstr("vms"))));
+}
+
 TEST(QemuArguments, OfTheLenderOfAPair) {
   const auto words = arguments(ours("pair"), 0);
   EXPECT_EQ(words[0], "qemu-system-x86_64");

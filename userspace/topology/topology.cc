@@ -117,6 +117,20 @@ class Reader {
     }
   }
 
+  /// A guest of 256 MiB, which pins all of it, beside QEMU and the host's own files in memory.
+  static void read_vms(TableReader& reader, Host& host) {
+    constexpr std::uint64_t kLeast = 1536 * kMi;
+    host.vms = reader.boolean("vms", host.vms);
+    if (!host.vms) return;
+    if (host.image == Image::server) {
+      reader.complain("vms", "a server host has nothing to run virtual machines with", "image = \"host\"");
+    }
+    if (host.memory < kLeast) {
+      reader.complain("vms", fmt::format("memory = {} is too little to run virtual machines", format_size(host.memory)),
+                      fmt::format("memory = \"{}\" or more", format_size(kLeast)));
+    }
+  }
+
   void read_host(const toml::table& table) {
     TableReader reader(table, "[[host]]", complaints_);
     Host host;
@@ -160,6 +174,7 @@ class Reader {
                       "remapping = false");
     }
     read_image(reader, host);
+    read_vms(reader, host);
     const auto count = reader.number("count", 1, {1, kMostHosts});
     reader.finish();
     if (!reader.has("count")) {

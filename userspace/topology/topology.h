@@ -21,6 +21,8 @@
 //                                       # default "amd"
 //   image = "host"                      # or "server": systemd, udev and apt, on a disk of its own, 512M or more;
 //                                       # default "host"
+//   vms = false                         # has QEMU and KVM to run virtual machines itself: a disk with both, 1536M or
+//                                       # more, not with "server"; default false
 //   count = 31                          # 1 to 64: hosts NAME1 to NAME31 instead of one NAME
 //
 //   [[cable]]                           # none or more: an NTB adapter in each of two hosts, and the cable
@@ -98,6 +100,7 @@ struct Host {
   bool remapping = true;    ///< of interrupts, by the IOMMU
   bool one_switch = false;  ///< all endpoints are behind one switch without ACS
   Image image = Image::host;
+  bool vms = false;  ///< it can run virtual machines
 };
 
 /// One NTB connection between two hosts. A [[cable]] with count = 2 ("dual adapters") makes two of them.

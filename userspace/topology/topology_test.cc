@@ -88,6 +88,10 @@ image = "server"
 name = "b-2"
 memory = 134217728
 iommu = "none"
+[[host]]
+name = "c"
+memory = "1536M"
+vms = true
 [[cable]]
 name = "left"
 between = ["b-2", "a"]
@@ -122,6 +126,8 @@ size = 8192
   EXPECT_FALSE(t->hosts[1].one_switch);
   EXPECT_EQ(t->hosts[0].image, Image::server);
   EXPECT_EQ(t->hosts[1].image, Image::host);
+  EXPECT_FALSE(t->hosts[1].vms);
+  EXPECT_TRUE(t->hosts[2].vms);
   EXPECT_EQ(t->hosts[1].memory, 128ULL << 20);
   EXPECT_EQ(t->hosts[1].iommu, Iommu::none);
   ASSERT_EQ(t->links.size(), 2U);
@@ -246,6 +252,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"AmdRemaps", host("name = \"a\"\niommu = \"amd\""), 5, "through an NTB", "remapping = false"},
         Refusal{"ImageUnknown", host("name = \"a\"\nimage = \"tiny\""), 5, "\"tiny\" is not known", "\"server\""},
         Refusal{"ImageMemory", host("name = \"a\"\nmemory = \"256M\"\nimage = \"server\""), 6, "too little", "512M"},
+        Refusal{"VmsMemory", host("name = \"a\"\nmemory = \"1535M\"\nvms = true"), 6, "too little to run", "1536M"},
+        Refusal{"VmsServer", host("name = \"a\"\nmemory = \"2G\"\nimage = \"server\"\nvms = true"), 7, "server host",
+                "\"host\""},
+        Refusal{"VmsText", host("name = \"a\"\nvms = 1"), 5, "1 is neither", "true"},
         Refusal{"IommuBool", host("name = \"a\"\niommu = true"), 5, "true is not a string", "\"intel\""},
         Refusal{"FamilyUnknown", host("name = \"a\"\nfamily = \"intel\""), 5, "\"intel\" is not known",
                 "\"intel-spr\""},
