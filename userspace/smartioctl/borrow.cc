@@ -15,6 +15,7 @@ namespace smartio::ctl {
 namespace {
 
 constexpr std::string_view kModule = "smartio_pci";
+constexpr std::string_view kVfio = "vfio-pci";
 constexpr std::string_view kPaths = "bus/smartio/devices";
 constexpr std::chrono::milliseconds kPoll{20};
 
@@ -100,7 +101,13 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
   }
   const auto paths = find(name);
   if (!paths) return std::unexpected(paths.error());
+  if (options.for_vm) {
+    if (const auto loaded = kernel_.load_module(std::string(kVfio)); !loaded) {
+      return refuse(fmt::format("the module {} can't be loaded: {}", kVfio, loaded.error().message));
+    }
+  }
   if (const auto had = std::ranges::find_if(*paths, &Found::borrowed); had != paths->end()) {
+    if (options.for_vm && !had->function.empty()) return prepare_for_vm(*had);
     report_(fmt::format("{} is borrowed already{}", had->text(),
                         had->function.empty() ? ", and comes back with the link" : ", as " + had->function));
     return {};
@@ -123,9 +130,47 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
     }
     kernel_.pause(kPoll);
   }
+  if (options.for_vm) {
+    Found here = *best;
+    here.function = function;
+    return prepare_for_vm(here);
+  }
   const std::string driver = sysfs_.link(fmt::format("bus/pci/devices/{}/driver", function));
   report_(fmt::format("{} is here as {}{}", best->text(), function,
                       driver.empty() ? ", without a driver" : " with the driver " + driver));
+  return {};
+}
+
+Outcome<void> FunctionBorrower::prepare_for_vm(const Found& one) {
+  const std::string path = fmt::format("{}/{}", kPaths, one.path);
+  const std::string device = fmt::format("bus/pci/devices/{}", one.function);
+  if (sysfs_.text(path + "/addresses") != "own") {
+    sysfs_.write(path + "/borrowed", "0");
+    return refuse(fmt::format(
+        "{} can't be given to a virtual machine: it has no addresses of its own in {}, so a machine's memory "
+        "can't have the addresses that it has there; that takes an IOMMU of {}, and a group without others",
+        one.text(), one.host_name, one.host_name));
+  }
+  // The driver that the kernel found for it has it by now, if there is one.
+  const std::string driver = sysfs_.link(device + "/driver");
+  if (driver != kVfio) {
+    if (const auto used = uses_of(sysfs_, use_, device); !used.empty()) {
+      return refuse(fmt::format("{} is in use: {}; end that first", one.function, fmt::join(used, ", ")), Exit::kInUse);
+    }
+    std::error_code error = sysfs_.write(device + "/driver_override", kVfio);
+    if (!error && !driver.empty()) error = sysfs_.write(device + "/driver/unbind", one.function);
+    if (!error) error = sysfs_.write("bus/pci/drivers_probe", one.function);
+    if (error || sysfs_.link(device + "/driver") != kVfio) {
+      return refuse(fmt::format("{} does not take {}{}", kVfio, one.function, error ? ": " + reason(error) : ""));
+    }
+  }
+  report_(fmt::format("{} is here as {} with the driver {}", one.text(), one.function, kVfio));
+  report_(fmt::format("QEMU: -device vfio-pci,host={}", one.function));
+  // DOMAIN:BUS:SLOT.FUNCTION
+  report_(fmt::format(
+      "libvirt: <hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x{}' bus='0x{}' "
+      "slot='0x{}' function='0x{}'/></source></hostdev>",
+      one.function.substr(0, 4), one.function.substr(5, 2), one.function.substr(8, 2), one.function.substr(11)));
   return {};
 }
 

@@ -18,7 +18,8 @@ namespace smartio::ctl {
 class FunctionBorrower {
  public:
   struct Options {
-    bool force = false;  ///< return it although it is in use
+    bool force = false;   ///< return it although it is in use
+    bool for_vm = false;  ///< vfio-pci gets it, for a virtual machine; the words for QEMU and libvirt are reported
     std::chrono::milliseconds patience{30000};
   };
   /// Told what was done, a line at a time.
@@ -46,6 +47,8 @@ class FunctionBorrower {
     [[nodiscard]] std::string text() const;
   };
   [[nodiscard]] std::vector<Found> all() const;
+  /// vfio-pci has the function, whose addresses a virtual machine's memory can have; else it is given back.
+  [[nodiscard]] Outcome<void> prepare_for_vm(const Found& one);
   /// The paths to the one export that `name` means.
   [[nodiscard]] Outcome<std::vector<Found>> find(std::string_view name) const;
 

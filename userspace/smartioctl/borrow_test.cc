@@ -35,12 +35,27 @@ class Offered : public FakeSysfs {
     writes.emplace_back(relative, value);
     if (borrow_error != 0) return {borrow_error, std::generic_category()};
     const std::string at = std::filesystem::path(relative).parent_path();
+    if (relative.starts_with("bus/pci/")) {
+      if (relative.ends_with("/unbind")) set_driver("");
+      if (relative == "bus/pci/drivers_probe" && vfio_takes) set_driver("vfio-pci");
+      return {};
+    }
     put(relative, std::string(value) + "\n");
     put(at + "/function", value == "1" && comes ? std::string(kHere) + "\n" : "\n");
     return {};
   }
 
+  /// The driver that the function has here, or none.
+  void set_driver(const std::string& name) const {
+    const auto at = path(std::string("bus/pci/devices/") + kHere + "/driver");
+    std::filesystem::create_directories(at.parent_path());
+    std::filesystem::remove(at);
+    if (!name.empty()) std::filesystem::create_directory_symlink("../../drivers/" + name, at);
+  }
+  [[nodiscard]] std::string driver() const { return link(std::string("bus/pci/devices/") + kHere + "/driver"); }
+
   static constexpr const char* kHere = "1000:00:00.0";
+  bool vfio_takes = true;
   int borrow_error = 0;
   bool comes = true;
 };
@@ -140,6 +155,42 @@ TEST_F(BorrowTest, AFunctionThatDoesNotCome) {
   const auto done = borrower.borrow("03:00.0", options);
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("was not there within"));
+}
+
+TEST_F(BorrowTest, ForAVirtualMachineVfioHasIt) {
+  options.for_vm = true;
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/addresses", "own\n");
+  sysfs.set_driver("e1000e");
+  ASSERT_TRUE(borrower.borrow("lender:03:00.0", options));
+  EXPECT_EQ(sysfs.driver(), "vfio-pci");
+  EXPECT_THAT(sysfs.writes, Contains(std::pair<std::string, std::string>("bus/pci/devices/1000:00:00.0/driver/unbind",
+                                                                         "1000:00:00.0")));
+  EXPECT_THAT(reports, Contains("QEMU: -device vfio-pci,host=1000:00:00.0"));
+  EXPECT_THAT(reports, Contains(HasSubstr("<address domain='0x1000' bus='0x00' slot='0x00' function='0x0'/>")));
+  // Again, for one that is here.
+  reports.clear();
+  ASSERT_TRUE(borrower.borrow("lender:03:00.0", options));
+  EXPECT_THAT(reports, Contains("QEMU: -device vfio-pci,host=1000:00:00.0"));
+}
+
+TEST_F(BorrowTest, ForAVirtualMachineItNeedsAddressesOfItsOwn) {
+  options.for_vm = true;
+  for (const char* addresses : {"window\n", "flat\n", "\n"}) {
+    sysfs.put("bus/smartio/devices/a-nic-ntb0/addresses", addresses);
+    const auto done = borrower.borrow("lender:03:00.0", options);
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("no addresses of its own in lender"));
+    EXPECT_EQ(borrowed("a-nic-ntb0"), "0");
+  }
+}
+
+TEST_F(BorrowTest, ForAVirtualMachineVfioHasToTakeIt) {
+  options.for_vm = true;
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/addresses", "own\n");
+  sysfs.vfio_takes = false;
+  const auto done = borrower.borrow("lender:03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("vfio-pci does not take 1000:00:00.0"));
 }
 
 TEST_F(BorrowTest, NotReturnedFromUnderItsUsers) {

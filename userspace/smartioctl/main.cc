@@ -38,6 +38,7 @@ struct Arguments {
   bool all = false;
   bool chosen = false;
   bool check = false;
+  bool for_vm = false;
 };
 
 int end_with(const Refusal& refusal) {
@@ -120,6 +121,7 @@ int borrow_or_return(const Arguments& arguments, bool borrowing) {
   const DiskUse use(sysfs, "/proc", "/dev");
   FunctionBorrower borrower(sysfs, kernel, use, [](const std::string& line) { fmt::print("{}\n", line); });
   const FunctionBorrower::Options options{.force = arguments.lending.force,
+                                          .for_vm = arguments.for_vm,
                                           .patience = std::chrono::seconds(arguments.timeout)};
   const auto done =
       borrowing ? borrower.borrow(arguments.device, options) : borrower.give_back(arguments.device, options);
@@ -197,6 +199,8 @@ int run(int argc, char** argv) {
   borrow->add_option("--timeout", arguments.timeout, "seconds to wait for the kernel")
       ->check(CLI::Range(1U, 3600U))
       ->capture_default_str();
+  borrow->add_flag("--for-vm", arguments.for_vm,
+                   "for a virtual machine: vfio-pci gets it; prints the words for QEMU and libvirt");
   give_back->add_flag("--force", arguments.lending.force, "although it is in use; what uses it fails");
   for (auto* command : {lend, unlend}) {
     command->add_flag("--force", arguments.lending.force, "although it is in use; what uses it fails");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
-// The programs of this folder, one binary in hosts: each copy of the C++ library would take 2 MiB of a small host's memory.
-// Arguments and result are those of main().
+// The programs of this folder, one binary in hosts: each copy of the C++ library would take 2 MiB of a small host's
+// memory. Arguments and result are those of main().
 int fs_log_main(int argc, char** argv);
 int fs_worker_main(int argc, char** argv);
 int late_read_main(int argc, char** argv);
