@@ -116,7 +116,7 @@ on_cluster(lending pair-lending lending/devices ${DEVICES})
 if(SMARTIO_LONG)
   on_cluster(lending-iommu pair-lending-iommu ${DEVICES})
   # Guests of the borrower's: the image of scripts/setup --vms, and two minutes each.
-  on_cluster(vm pair-vm vm/local vm/lent)
+  on_cluster(vm pair-vm vm/local vm/lent vm/nic)
 endif()
 on_cluster(rounds star lending/rounds)
 on_cluster(few star-few share/quota share/timer)
