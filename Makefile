@@ -88,6 +88,7 @@ guest-overlay: modules ## what hosts get on top of the guest image: the modules,
 	@$(tree) scripts/guest-overlay
 
 check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters (KERNEL=backports: on the second kernel)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms $(if $(filter backports,$(SMARTIO_KERNEL)),--backports)
 	@$(tree) scripts/check
 
 check-unit: ready ## the unit tests under ASan and UBSan

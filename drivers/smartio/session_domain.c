@@ -131,6 +131,7 @@ void session_domain_close(struct session *session)
 /* Whether the session's device has a domain of its own. */
 bool session_domain_is_own(struct session *session)
 {
+	/* its base and size were there before it, in session_domain_open() */
 	return smp_load_acquire(&session->domain);
 }
 
