@@ -107,7 +107,10 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
     }
   }
   if (const auto had = std::ranges::find_if(*paths, &Found::borrowed); had != paths->end()) {
-    if (options.for_vm && !had->function.empty()) return prepare_for_vm(*had);
+    if (options.for_vm && had->function.empty()) {
+      return refuse(fmt::format("{} is borrowed, and not here: it comes back with the link", had->text()));
+    }
+    if (options.for_vm) return prepare_for_vm(*had);
     report_(fmt::format("{} is borrowed already{}", had->text(),
                         had->function.empty() ? ", and comes back with the link" : ", as " + had->function));
     return {};
@@ -133,7 +136,12 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
   if (options.for_vm) {
     Found here = *best;
     here.function = function;
-    return prepare_for_vm(here);
+    auto ready = prepare_for_vm(here);
+    if (ready) return {};
+    if (const std::error_code error = sysfs_.write(at + "/borrowed", "0")) {
+      ready.error().message += fmt::format("; and it can't be returned: {}", reason(error));
+    }
+    return ready;
   }
   const std::string driver = sysfs_.link(fmt::format("bus/pci/devices/{}/driver", function));
   report_(fmt::format("{} is here as {}{}", best->text(), function,
@@ -145,7 +153,6 @@ Outcome<void> FunctionBorrower::prepare_for_vm(const Found& one) {
   const std::string path = fmt::format("{}/{}", kPaths, one.path);
   const std::string device = fmt::format("bus/pci/devices/{}", one.function);
   if (sysfs_.text(path + "/addresses") != "own") {
-    sysfs_.write(path + "/borrowed", "0");
     return refuse(fmt::format(
         "{} can't be given to a virtual machine: it has no addresses of its own in {}, so a machine's memory "
         "can't have the addresses that it has there; that takes an IOMMU of {}, and a group without others",

@@ -47,7 +47,7 @@ class FunctionBorrower {
     [[nodiscard]] std::string text() const;
   };
   [[nodiscard]] std::vector<Found> all() const;
-  /// vfio-pci has the function, whose addresses a virtual machine's memory can have; else it is given back.
+  /// vfio-pci gets the function, which has to have addresses that a virtual machine's memory can have.
   [[nodiscard]] Outcome<void> prepare_for_vm(const Found& one);
   /// The paths to the one export that `name` means.
   [[nodiscard]] Outcome<std::vector<Found>> find(std::string_view name) const;

@@ -191,6 +191,19 @@ TEST_F(BorrowTest, ForAVirtualMachineVfioHasToTakeIt) {
   const auto done = borrower.borrow("lender:03:00.0", options);
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("vfio-pci does not take 1000:00:00.0"));
+  EXPECT_EQ(borrowed("a-nic-ntb0"), "0");
+}
+
+TEST_F(BorrowTest, ForAVirtualMachineNothingIsTakenFromWhoHasItAlready) {
+  ASSERT_TRUE(borrower.borrow("lender:03:00.0", options));
+  options.for_vm = true;
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/addresses", "window\n");
+  EXPECT_FALSE(borrower.borrow("lender:03:00.0", options));
+  EXPECT_EQ(borrowed("a-nic-ntb0"), "1");
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/function", "\n");
+  const auto done = borrower.borrow("lender:03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("comes back with the link"));
 }
 
 TEST_F(BorrowTest, NotReturnedFromUnderItsUsers) {
