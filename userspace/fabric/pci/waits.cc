@@ -12,6 +12,11 @@ std::optional<Waits::Wait> Waits::begin(const Host& waiting, const Host& awaited
   return Wait(*this, waiting, awaited);
 }
 
+bool Waits::waits(const Host& waiting, const Host& awaited) const {
+  const std::scoped_lock lock(mutex_);
+  return leads(&waiting, &awaited);
+}
+
 /// Whether `from` is `to` or waits for it. Ends, since there is no circle.
 bool Waits::leads(const Host* from, const Host* to) const {
   if (from == to) return true;

@@ -50,12 +50,14 @@ class Waits {
   };
   /// Nothing if `awaited` is `waiting`, or waits for it, directly or by others.
   [[nodiscard]] std::optional<Wait> begin(const Host& waiting, const Host& awaited);
+  /// Whether `waiting` waits for `awaited` now, directly or by others.
+  [[nodiscard]] bool waits(const Host& waiting, const Host& awaited) const;
 
  private:
   [[nodiscard]] bool leads(const Host* from, const Host* to) const;
 
   const std::chrono::milliseconds patience_;
-  std::mutex mutex_;  // protects waiting_
+  mutable std::mutex mutex_;  // protects waiting_
   // Who waits for whom: few at a time, and without a circle. A pair may be there more than once.
   std::vector<std::pair<const Host*, const Host*>> waiting_;
 };
