@@ -24,10 +24,13 @@ int stub_quiesce(struct stub *stub)
 	/* what it sent before has arrived when it answers */
 	pci_read_config_word(pdev, PCI_COMMAND, &command);
 	pci_wait_for_pending_transaction(pdev);
-	/* it may be its bus that is reset: nobody else does that meanwhile */
+	/*
+	 * It may be its bus that is reset: nobody else does that meanwhile. Who
+	 * has the bridge already resets this function, and waits for this.
+	 */
 	bridge = pci_upstream_bridge(pdev);
-	if (bridge)
-		pci_cfg_access_lock(bridge);
+	if (bridge && !pci_cfg_access_trylock(bridge))
+		bridge = NULL;
 	ret = __pci_reset_function_locked(pdev);
 	if (bridge)
 		pci_cfg_access_unlock(bridge);
