@@ -5,7 +5,6 @@
  *   export.c   the registry of exports
  *   region.c   what a session holds: memory, parts of BARs, vectors
  *   session.c  sessions of borrowers
- *   session_domain.c  addresses of a device that one borrower has as a whole
  *   group.c    devices and their IOMMU groups
  *   lend.c     devices are lent and taken back
  *
@@ -32,7 +31,6 @@ struct attribute_group;
 struct iommu_domain;
 struct iommu_group;
 struct session;
-struct wire_addresses;
 
 /**
  * struct smartio_export - a device that is lent
@@ -252,16 +250,6 @@ void export_get(struct smartio_export *export);
 void export_put(struct smartio_export *export);
 int export_vector_take(struct smartio_export *export);
 void export_vector_give(struct smartio_export *export, unsigned int vector);
-
-/* ---- session_domain.c ---- */
-
-int session_domain_open(struct session *session, u64 base, u64 size,
-			struct wire_addresses *addresses);
-void session_domain_close(struct session *session);
-bool session_domain_is_own(struct session *session);
-int session_domain_dma(struct session *session, u64 addr, u64 size,
-		       u64 *device_addr);
-int session_domain_irq(struct session *session, u64 addr, u64 *device_addr);
 
 /* ---- session.c ---- */
 

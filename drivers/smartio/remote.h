@@ -5,6 +5,9 @@
 
 #include <linux/smartio_transport.h>
 
+struct session;
+struct wire_addresses;
+
 /* ---- local.c: both ends on this host ---- */
 
 void local_init(void);
@@ -20,6 +23,16 @@ bool remote_paths_write(struct smartio_link *link, bool forget);
 bool remote_paths_message(struct smartio_link *link,
 			  const struct wire_message *message,
 			  const void *payload);
+
+/* ---- session_domain.c: addresses of a device that a peer has as a whole ---- */
+
+int session_domain_open(struct session *session, u64 base, u64 size,
+			struct wire_addresses *addresses);
+void session_domain_close(struct session *session);
+bool session_domain_is_own(struct session *session);
+int session_domain_dma(struct session *session, u64 addr, u64 size,
+		       u64 *device_addr);
+int session_domain_irq(struct session *session, u64 addr, u64 *device_addr);
 
 /* ---- remote_session.c: this host as a lender ---- */
 

@@ -10,10 +10,10 @@
  * device of 32 address bits reaches them.
  */
 #include <linux/iommu.h>
-#include <linux/smartio_transport.h>
 
 #include "export.h"
 #include "messages.h"
+#include "remote.h"
 
 /*
  * The borrower's interrupts. Above them are this host's own (Intel SDM 3A
