@@ -166,6 +166,11 @@ narrow() {
 log_may() { narrow "$2" "${canaries[@]}"; allowed_log+=("$1=$2"); log_matched+=(0); }
 # fabric_may REGEX: it provokes accesses that reach nothing: lines such as "lender.ntb0 dma_writes_unclaimed", "cable0
 # dropped from_primary", or warnings in fabric.log.
+# warning_may HOST PLACE: the stock kernel of HOST may warn there, "fs/dlm/lock.c:[0-9]+ _receive_message", and is tainted by it.
+warning_may() {
+	[[ $2 =~ ^[a-z] ]] || fail "the allowance of a warning, '$2', names no file of the kernel"
+	narrow "WARNING: .* at $2\\+0x" "${canaries[@]}"; allowed_log+=("$1=WARNING: .* at $2\\+0x"); log_matched+=(0)
+}
 fabric_may() { narrow "$1" "${fabric_canaries[@]}"; allowed_fabric+=("$1"); fabric_matched+=(0); }
 booted() { grep -qsx "$1" "$notes/booted"; }
 
@@ -208,10 +213,32 @@ allowed_by_fabric() {
 	return $ok
 }
 
-complain() { printf '%s\n' "$*"; bad=1; }
+# The first two are said again at the end: what a kernel warns of may be far above its last line.
+complain() { printf '%s\n' "$*"; bad=1; [ ${#complaints[@]} -ge 2 ] || complaints+=("$*"); }
+
+# judge_lines HOST KIND, its messages on stdin. The lines of one warning, from "cut here" to "end trace", are judged as one:
+# all are allowed if that is. Sets `warned` to 512, the taint of it.
+judge_lines() {
+	local line report=() i
+	while IFS= read -r line; do
+		if [ ${#report[@]} -gt 0 ] || [[ $line = *'------------[ cut here ]------------' ]]; then
+			report+=("$line")
+			[[ $line = *'---[ end trace '* ]] || [ ${#report[@]} -ge 100 ] || continue
+			if [[ $line = *'---[ end trace '* && ${report[1]} = *WARNING:* ]] && allowed_on "$1" "${report[1]}"; then
+				warned=512
+			else
+				for i in "${!report[@]}"; do complain "$2 of $1: ${report[i]}"; done
+			fi
+			report=()
+		else
+			allowed_on "$1" "$line" || complain "$2 of $1: $line"
+		fi
+	done
+	for i in "${!report[@]}"; do complain "$2 of $1: ${report[i]}"; done
+}
 
 judge_host() {
-	local host=$1 line boot='' taint='' end='' state
+	local host=$1 line boot='' taint='' end='' warned=0 state
 	state=$(state_of "$host")
 	if [ "$state" = running ]; then
 		unjudged=1 host_report "$host" > "$notes/report" || complain "the kernel log of $host can't be read"
@@ -220,19 +247,19 @@ judge_host() {
 			'boot '*) boot=${line#* } ;;
 			'taint '*) taint=${line#* } ;;
 			end) end=1 ;;
-			*) allowed_on "$host" "$line" || complain "kernel log of $host: $line" ;;
 			esac
 		done < "$notes/report"
+		judge_lines "$host" "kernel log" < <(grep -a '^<' "$notes/report")
 		[ -n "$end" ] || complain "the kernel log of $host: its end is missing"
 		booted "$host" || [ "$boot" = "${boot_of[$host]}" ] || complain "$host was booted, which this test did not ask for"
 		[ "$boot" = "${boot_of[$host]}" ] || taint_of[$host]=0
 		# 4096 and 8192: modules that are not the kernel's own, not signed. What a test before did is not this one's.
-		[ $((${taint:-0} & ~12288 & ~${taint_of[$host]})) = 0 ] || complain "the kernel of $host is tainted: $taint, was ${taint_of[$host]}"
+		[ $((${taint:-0} & ~12288 & ~warned & ~${taint_of[$host]})) = 0 ] || complain "the kernel of $host is tainted: $taint, was ${taint_of[$host]}"
 	else
 		complain "$host is $state at the end of the test"
 	fi
 	if booted "$host" || [ "$state" != running ]; then
-		while IFS= read -r line; do allowed_on "$host" "$line" || complain "console of $host: $line"; done < <(console_report "$host")
+		judge_lines "$host" console < <(console_report "$host")
 	fi
 }
 
@@ -253,6 +280,7 @@ judge_fabric() {
 # fabric tells of anything that the test did not ask for; and nothing failed unseen.
 judge() {
 	local host n bad=0 line
+	complaints=()
 	cluster status -o json > "$notes/status" || complain "the cluster tool does not say how the cluster is"
 	for host in "${all_hosts[@]}"; do judge_host "$host"; done
 	judge_fabric
@@ -274,7 +302,7 @@ finish() {
 	# A test may have brought up one of its own, and looks after it itself.
 	export CLUSTER=$judged
 	if [ $status != 4 ] && ! judge; then
-		[ $status != 0 ] || printf 'FAIL %s: messages, evidence or failures that the test did not ask for (expected none)\n' "$test_name"
+		[ $status != 0 ] || printf 'FAIL %s: messages, evidence or failures that the test did not ask for (expected none), first: %s\n' "$test_name" "$(IFS=';'; echo "${complaints[*]}")"
 		[ $status != 0 ] || failed=1 status=1
 	fi
 	[ $status != 0 ] || printf 'PASS %s\n' "$test_name"

@@ -72,6 +72,8 @@ fs_log() {
 		log_may "$host" 'DLM installed|OCFS2 User DLM kernel interface loaded|workqueue: name exceeds WQ_NAME_LEN'
 		# a lockspace's own words, by its name; a node's about its connections
 		log_may "$host" '\] dlm: ([A-Za-z0-9:_.-]+: |Using TCP for communications|(connecting to|connect failed to|got connection from|closing connection to) |io handling for node: [0-9]+ stopped|version 0x[0-9]+ for node [0-9]+ detected)'
+		# what a host sent before it left a lockspace comes after the others know that it left (docs/cluster-filesystems.md)
+		warning_may "$host" 'fs/dlm/lock.c:[0-9]+ _receive_message'
 		# OCFS2: its list of hosts, a word a line; what it says when hosts unmount at the same moment, or one is gone
 		log_may "$host" '\] (\( |[0-9]+ |\) [0-9]+ nodes)'
 		log_may "$host" '\([^)]*\):(dlm|o2net)_[a-z_]+:[0-9]+ ERROR'
