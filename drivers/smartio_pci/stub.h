@@ -29,6 +29,7 @@
  * @msix: its MSI-X capability, or 0
  * @table: MSI-X table
  * @description: for borrowers
+ * @stopped: by a PCIe error; the PCI core has the device's lock when it says so
  * @lock: the requests of a session, one at a time; protects what follows
  * @session: whose it is, or NULL
  */
@@ -41,6 +42,7 @@ struct stub {
 	int msix;
 	void __iomem *table;
 	struct spci_describe_reply *description;
+	bool stopped;
 	struct mutex lock;	/* session */
 	struct smartio_session *session;
 };

@@ -33,6 +33,27 @@ static int stub_check(struct stub *stub)
 	return 0;
 }
 
+/*
+ * The driver of a virtual function's physical one goes only after this one gave
+ * the virtual function up, so that its session ends first.
+ */
+static int stub_depend(struct stub *stub)
+{
+	struct pci_dev *pdev = stub->pdev, *physfn = pci_physfn(pdev);
+
+	if (!pdev->is_virtfn)
+		return 0;
+	if (!physfn->dev.driver) {
+		pci_err(pdev, "no driver has its physical function: it can't be lent\n");
+		return -ENODEV;
+	}
+	if (device_link_add(&pdev->dev, &physfn->dev,
+			    DL_FLAG_AUTOREMOVE_CONSUMER))
+		return 0;
+	pci_err(pdev, "can't be bound to its physical function\n");
+	return -ENODEV;
+}
+
 /* ---- what a borrower is told ---- */
 
 static int stub_describe_bars(struct stub *stub)
@@ -155,6 +176,8 @@ static int stub_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	stub->pdev = pdev;
 	mutex_init(&stub->lock);
 	ret = stub_check(stub);
+	if (!ret)
+		ret = stub_depend(stub);
 	if (ret)
 		goto free;
 	ret = stub_take(stub);
@@ -209,7 +232,48 @@ static void stub_reset_done(struct pci_dev *pdev)
 	smartio_export_resume(stub->export);
 }
 
+/*
+ * An error that AER or DPC reports (Documentation/PCI/pci-error-recovery.rst):
+ * its session ends, the link is reset, and the function may be borrowed again.
+ */
+static pci_ers_result_t stub_error_detected(struct pci_dev *pdev,
+					    pci_channel_state_t state)
+{
+	struct stub *stub = pci_get_drvdata(pdev);
+
+	if (state == pci_channel_io_normal)
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	stub->stopped = true;
+	smartio_export_suspend(stub->export);
+	return state == pci_channel_io_perm_failure ?
+	       PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t stub_slot_reset(struct pci_dev *pdev)
+{
+	struct stub *stub = pci_get_drvdata(pdev);
+	int ret;
+
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	ret = stub_quiesce(stub);
+	return ret ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
+}
+
+/* After an error that asked for no reset no session ended, and none begins. */
+static void stub_error_resume(struct pci_dev *pdev)
+{
+	struct stub *stub = pci_get_drvdata(pdev);
+
+	if (stub->stopped)
+		smartio_export_resume(stub->export);
+	stub->stopped = false;
+}
+
 static const struct pci_error_handlers stub_err_handler = {
+	.error_detected = stub_error_detected,
+	.slot_reset = stub_slot_reset,
+	.resume = stub_error_resume,
 	.reset_prepare = stub_reset_prepare,
 	.reset_done = stub_reset_done,
 };

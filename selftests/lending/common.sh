@@ -77,14 +77,15 @@ iperf() {
 lender_iommu=$(iommu_of lender)
 trusted=--trust-borrowers
 [ -z "$lender_iommu" ] || trusted=
-# Registers that were shut under a borrower: the lender's IOMMU refuses what its driver still stores there, and says so.
+# stores_refused [LINK]: registers that were shut under a borrower: the lender's IOMMU refuses what its driver still stores
+# there, and says so.
 stores_refused() {
 	[ -n "$lender_iommu" ] || return 0
-	local ntb
-	ntb=$(sh_on lender 'basename "$(readlink /sys/class/smartio_link/ntb0/device)"')
+	local ntb link=${1:-ntb0}
+	ntb=$(sh_on lender 'basename "$(readlink /sys/class/smartio_link/$1/device)"' "$link")
 	log_may lender "DMAR: (DRHD: handling fault status reg|\[DMA (Read|Write) NO_PASID\] Request device \[${ntb#*:}\])"
-	fabric_may '^lender\.ntb0 (dma_refused_by_qemu|dma_reads_unclaimed)'
-	fabric_may ' warning lender\.ntb0: DMA read at 0x[0-9a-f]+ \+0x[0-9a-f]+ is unclaimed'
+	fabric_may "^lender\.$link (dma_refused_by_qemu|dma_reads_unclaimed)"
+	fabric_may " warning lender\.$link: DMA read at 0x[0-9a-f]+ \+0x[0-9a-f]+ is unclaimed"
 }
 
 # Who borrows lets go first.

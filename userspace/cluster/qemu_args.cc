@@ -25,6 +25,7 @@ constexpr unsigned kSerialSlot = 4;
 constexpr unsigned kVmDiskSlot = 5;
 constexpr unsigned kFirstPortSlot = 8;
 constexpr unsigned kFirstDeviceSlot = kFirstPortSlot + topology::kMostRootPorts;
+constexpr unsigned kPhysicalQueues = 8;  // I/O queue pairs of an nvme that its virtual functions can't have
 constexpr std::size_t kSerialSize = 20;  // NVM Express Base Specification, Identify Controller: SN
 // Chassis numbers of downstream ports; those of root ports begin at 1.
 constexpr unsigned kFirstSwitchChassis = 64;
@@ -133,6 +134,35 @@ void add_to_switches(Arguments& arguments, const std::vector<Endpoint>& endpoint
   }
 }
 
+/// QEMU's nvme. With virtual functions it is in a subsystem, whose namespace all controllers have; each virtual one can get two
+/// I/O queues and two interrupts.
+void add_nvme(Arguments& arguments, const topology::Device& device, std::string_view port, std::string_view disk) {
+  using Json = nlohmann::ordered_json;
+  // Real drives have no doorbells in memory. With a link lost, all ones as a tail would keep it fetching commands.
+  Json words = {{"driver", "nvme"},
+                {"id", device.name},
+                {"bus", port},
+                {"serial", device.name.substr(0, kSerialSize)},
+                {"dbcs", false}};
+  if (device.vfs == 0) {
+    words.update({{"drive", disk}, {"cmb_size_mb", device.cmb >> 20U}});
+    arguments.device(words.dump());
+    return;
+  }
+  const std::string subsystem = device.name + ".subsystem";
+  const unsigned queues = device.vfs * 3;
+  const unsigned vectors = device.vfs * 2;
+  words.update({{"subsys", subsystem},
+                {"sriov_max_vfs", device.vfs},
+                {"sriov_vq_flexible", queues},
+                {"sriov_vi_flexible", vectors},
+                {"max_ioqpairs", queues + kPhysicalQueues},
+                {"msix_qsize", vectors + kPhysicalQueues + 1}});
+  arguments.device(Json{{"driver", "nvme-subsys"}, {"id", subsystem}, {"nqn", device.name}}.dump());
+  arguments.device(words.dump());
+  arguments.device(Json{{"driver", "nvme-ns"}, {"bus", device.name}, {"drive", disk}, {"nsid", 1}, {"shared", true}}.dump());
+}
+
 /// A device of QEMU's own, `number` in its host, behind a root port: as cards have it, so that its bus can be reset.
 void add_device(Arguments& arguments, const topology::Device& device, unsigned number, std::string_view mac) {
   using Type = topology::Device::Type;
@@ -165,11 +195,7 @@ void add_device(Arguments& arguments, const topology::Device& device, unsigned n
       with(topology::type_name(device.type), {{"netdev", nic}, {"mac", mac}, {"romfile", ""}});
       break;
     case Type::nvme:
-      // Real drives have no doorbells in memory. With a link lost, all ones as a tail would keep it fetching commands.
-      with("nvme", {{"drive", disk},
-                    {"serial", device.name.substr(0, kSerialSize)},
-                    {"cmb_size_mb", device.cmb >> 20U},
-                    {"dbcs", false}});
+      add_nvme(arguments, device, port, disk);
       break;
     case Type::ahci:
       with("ich9-ahci", Json::object());

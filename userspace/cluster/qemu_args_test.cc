@@ -215,6 +215,33 @@ type = "igb"
 host = "a"
 )";
 
+TEST(QemuArguments, AnNvmeWithVirtualFunctionsSharesItsNamespace) {
+  const auto topology = topology::parse(R"([cluster]
+name = "c"
+[[host]]
+name = "a"
+[[device]]
+name = "disk"
+type = "nvme"
+host = "a"
+size = "64M"
+vfs = 2
+)",
+                                        "f")
+                            .value();
+  const auto words = arguments(topology, 0);
+  const auto devices = values(words, "-device");
+  ASSERT_GE(devices.size(), 4U);
+  EXPECT_THAT(
+      std::span(devices).last(4),
+      ElementsAre(
+          testing::StartsWith("pcie-root-port,id=dp0,"),
+          R"({"driver":"nvme-subsys","id":"disk.subsystem","nqn":"disk"})",
+          R"({"driver":"nvme","id":"disk","bus":"dp0","serial":"disk","dbcs":false,"subsys":"disk.subsystem",)"
+          R"("sriov_max_vfs":2,"sriov_vq_flexible":6,"sriov_vi_flexible":4,"max_ioqpairs":14,"msix_qsize":13})",
+          R"({"driver":"nvme-ns","bus":"disk","drive":"disk0","nsid":1,"shared":true})"));
+}
+
 TEST(QemuArguments, DevicesOfQemusOwnAreBehindRootPortsOfTheirOwn) {
   const auto topology = topology::parse(kWithDevices, "f").value();
   const auto words = arguments(topology, 1);
@@ -223,7 +250,7 @@ TEST(QemuArguments, DevicesOfQemusOwnAreBehindRootPortsOfTheirOwn) {
       std::span(devices).subspan(9),
       ElementsAre(
           "pcie-root-port,id=dp0,bus=pcie.0,addr=0x18,chassis=17,slot=17",
-          R"({"driver":"nvme","id":"disk","bus":"dp0","drive":"disk0","serial":"disk","cmb_size_mb":2,"dbcs":false})",
+          R"({"driver":"nvme","id":"disk","bus":"dp0","serial":"disk","dbcs":false,"drive":"disk0","cmb_size_mb":2})",
           "pcie-root-port,id=dp1,bus=pcie.0,addr=0x19,chassis=18,slot=18",
           R"({"driver":"e1000e","id":"nic","bus":"dp1","netdev":"nic1","mac":"52:54:00:77:02:02","romfile":""})",
           "pcie-root-port,id=dp2,bus=pcie.0,addr=0x1a,chassis=19,slot=19",

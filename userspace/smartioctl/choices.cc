@@ -35,6 +35,7 @@ Result<Choice> read_choice(const std::filesystem::path& file) {
     choice.serial = printable(table["serial"].value_or(std::string()));
     choice.model = printable(table["model"].value_or(std::string()));
     choice.as = printable(table["as"].value_or(std::string("nvme")));
+    choice.vfs = table["vfs"].value_or(0U);
     choice.permissions = {.trust_borrowers = table["trust_borrowers"].value_or(false),
                           .shared_group = table["shared_group"].value_or(false)};
   } catch (const toml::parse_error& bad) {
@@ -83,6 +84,7 @@ Result<void> Choices::keep(const Choice& choice) const {
       "vendor = {}\ndevice = {}\nserial = {}\nmodel = {}\n",
       toml_string(choice.vendor), toml_string(choice.device), toml_string(choice.serial), toml_string(choice.model));
   if (choice.as != "nvme") text += fmt::format("as = {}\n", toml_string(choice.as));
+  if (choice.vfs != 0) text += fmt::format("vfs = {}\n", choice.vfs);
   if (choice.permissions.trust_borrowers) text += "trust_borrowers = true\n";
   if (choice.permissions.shared_group) text += "shared_group = true\n";
   const std::string name = file(choice.pci).string();

@@ -101,6 +101,15 @@ class FakeSysfs : public Sysfs {
     nics_.insert(pci);
     if (!driver.empty()) bind(pci, driver);
   }
+  /// The physical function of an SR-IOV device, with a driver that makes virtual ones.
+  void add_sriov_nic(const std::string& pci, unsigned total) {
+    const std::string at = "bus/pci/devices/" + pci;
+    add_nic(pci, "eth4");
+    put(at + "/sriov_totalvfs", std::to_string(total) + "\n");
+    put(at + "/sriov_numvfs", "0\n");
+    put(at + "/sriov_drivers_autoprobe", "1\n");
+    put(at + "/reset_method", "flr bus\n");
+  }
   void add_to_group(const std::string& pci, const std::string& group) const {
     put("kernel/iommu_groups/" + group + "/devices/" + pci, "");
     std::filesystem::remove(path("bus/pci/devices/" + pci + "/iommu_group"));
@@ -114,6 +123,11 @@ class FakeSysfs : public Sysfs {
     if (refuse_writes) return {EACCES, std::generic_category()};
     if (relative.ends_with("/driver_override")) {
       put(relative, value == "\n" ? "(null)\n" : pci + "\n");
+    } else if (relative.ends_with("/sriov_numvfs")) {
+      if (numvfs_error != 0) return {numvfs_error, std::generic_category()};
+      set_virtual(relative.substr(0, relative.rfind('/')), static_cast<unsigned>(std::stoul(std::string(value))));
+    } else if (relative.ends_with("/sriov_drivers_autoprobe") || relative.ends_with("/reset_method")) {
+      put(relative, pci + "\n");
     } else if (relative == "bus/pci/drivers_probe") {
       if (text("bus/pci/devices/" + pci + "/driver_override") == "(null)") {
         bind(pci, nics_.contains(pci) ? "e1000e" : "nvme");
@@ -128,7 +142,7 @@ class FakeSysfs : public Sysfs {
            {"module/smartio/parameters/trust_borrowers", "module/smartio/parameters/shared_group"}) {
         permitted += text(allowed) == pci ? "1" : "0";
       }
-      if (probe_error != 0) return {probe_error, std::generic_category()};
+      if (probe_error != 0 && (probe_error_of.empty() || probe_error_of == pci)) return {probe_error, std::generic_category()};
       bind(pci, std::filesystem::path(relative).parent_path().filename());
     }
     return answer;
@@ -137,11 +151,31 @@ class FakeSysfs : public Sysfs {
   std::vector<std::pair<std::string, std::string>> writes;
   std::string permitted;       ///< to the device of the last probe: trust_borrowers, shared_group
   int probe_error = 0;         ///< what the manager's probe returns
+  std::string probe_error_of;  ///< for this device alone
+  int numvfs_error = 0;        ///< what the driver of a physical function says when it shall make virtual ones
   bool manager_lends = true;   ///< whether it lends what it has
   bool refuse_writes = false;  ///< as to an ordinary user
   std::error_code answer;      ///< to all other writes
 
  private:
+  /// 0000:05:00.0 has its virtual functions at 0000:05:10.0, .2, .4 …, as Intel's 82576.
+  void set_virtual(const std::string& physical, unsigned count) {
+    for (unsigned n = 0; exists(physical + "/virtfn" + std::to_string(n)); ++n) {
+      const std::string link = physical + "/virtfn" + std::to_string(n);
+      unbind(this->link(link));
+      std::filesystem::remove_all(path("bus/pci/devices/" + this->link(link)));
+      std::filesystem::remove(path(link));
+    }
+    const std::string bus = std::filesystem::path(physical).filename().string().substr(0, 8);
+    for (unsigned n = 0; n < count; ++n) {
+      const std::string pci = bus + "1" + std::to_string(n / 4) + "." + std::to_string(n % 4 * 2);
+      const bool probed = text(physical + "/sriov_drivers_autoprobe") == "1";
+      add_nic(pci, "eth" + std::to_string(5 + n), probed ? "e1000e" : "");
+      add_to_group(pci, std::to_string(20 + n));
+      std::filesystem::create_directory_symlink("../" + pci, path(physical + "/virtfn" + std::to_string(n)));
+    }
+    put(physical + "/sriov_numvfs", std::to_string(count) + "\n");
+  }
   void bind(const std::string& pci, const std::string& driver) {
     const std::string at = "bus/pci/devices/" + pci;
     std::filesystem::create_directory_symlink("../../drivers/" + driver, path(at + "/driver"));

@@ -11,6 +11,7 @@
 #include "smartioctl/pci.h"
 #include "smartioctl/text.h"
 #include "smartioctl/view.h"
+#include "smartioctl/virtual_functions.h"
 
 namespace smartio::ctl {
 
@@ -88,6 +89,7 @@ Choice Lender::describe(const std::string& pci, const Service& service, const Op
                 .serial = "",
                 .model = "",
                 .as = std::string(service.name),
+                .vfs = options.vfs,
                 .permissions = options.permissions};
   // Nobody on this host knows the serial number of a drive that is lent as a whole.
   const std::string controller = controller_below(sysfs_, at(pci));
@@ -235,6 +237,7 @@ Outcome<void> Lender::check(const std::string& pci, const Service& service, cons
 Outcome<void> Lender::lend(std::string_view address, const Options& options) {
   const auto pci = find(address);
   if (!pci) return std::unexpected(pci.error());
+  if (options.vfs != 0) return lend_virtual(*pci, options);
   auto service = service_for(*pci, options.as);
   if (!service) return std::unexpected(service.error());
   if (!is_lent(*pci)) {
@@ -252,13 +255,103 @@ Outcome<void> Lender::lend(std::string_view address, const Options& options) {
     }
     report_(fmt::format("{} is lent already", *pci));
   }
+  return keep(*pci, **service, options);
+}
+
+Outcome<void> Lender::keep(const std::string& pci, const Service& service, const Options& options) {
   if (!options.persist) return {};
-  if (auto kept = choices_.keep(describe(*pci, **service, options)); !kept) {
-    return refuse(fmt::format("{} is lent, but not at the next boot: {}", *pci, kept.error().message));
+  const std::string_view what = options.vfs == 0 ? "is" : "has virtual functions that are";
+  if (auto kept = choices_.keep(describe(pci, service, options)); !kept) {
+    return refuse(fmt::format("{} {} lent, but not at the next boot: {}", pci, what, kept.error().message));
   }
-  report_(fmt::format("{} will be lent at every boot ({})", *pci, choices_.file(*pci).string()));
+  report_(options.vfs == 0 ? fmt::format("{} will be lent at every boot ({})", pci, choices_.file(pci).string())
+                           : fmt::format("{} of {} will be lent at every boot ({})",
+                                         plural(options.vfs, "virtual function"), pci, choices_.file(pci).string()));
   if (const std::string hint = kernel_.enable_at_boot(); !hint.empty()) report_(hint);
   return {};
+}
+
+Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& options) {
+  VirtualFunctions functions(sysfs_, physical);
+  if (options.as == kNvme.name) return refuse("virtual functions are lent as a whole: --as pci", Exit::kUsage);
+  if (functions.total() == 0) return refuse(fmt::format("{} has no virtual functions (no SR-IOV)", physical));
+  if (options.vfs > functions.total()) {
+    return refuse(fmt::format("{} can have {}", physical, plural(functions.total(), "virtual function")), Exit::kUsage);
+  }
+  if (service_of(physical) != nullptr) {
+    return refuse(fmt::format("{} is lent itself; smartioctl unlend {} first", physical, physical), Exit::kInUse);
+  }
+  // At boot it may be on its way.
+  if (driver(physical).empty()) {
+    static_cast<void>(kernel_.load_module(sysfs_.text(at(physical) + "/modalias")));
+    if (!wait_until(kProbePatience, [&] { return !driver(physical).empty(); })) {
+      return refuse(fmt::format("{} has no driver, and only its own driver can make virtual functions", physical));
+    }
+  }
+  const unsigned before = functions.count();
+  if (before != 0 && before != options.vfs) {
+    return refuse(fmt::format("{} has {} already, not {}; smartioctl unlend {} removes them", physical,
+                              plural(before, "virtual function"), options.vfs, physical),
+                  Exit::kInUse);
+  }
+  if (before == 0) {
+    if (auto made = functions.make(options.vfs); !made) return made;
+  }
+  functions.allow_reset(false);
+  Options each = options;
+  each.vfs = 0;
+  each.persist = false;
+  each.as = std::string(kPci.name);
+  for (const std::string& pci : functions.addresses()) {
+    if (auto lent = lend(pci, each); !lent) {
+      if (before == 0) {
+        static_cast<void>(functions.remove());
+        functions.allow_reset(true);
+      }
+      return lent;
+    }
+  }
+  report_(fmt::format("{} stays with the driver {}, and is not reset while its virtual functions are lent", physical,
+                      driver(physical)));
+  return keep(physical, kPci, options);
+}
+
+Outcome<void> Lender::unlend_virtual(const std::string& physical, const Options& options) {
+  VirtualFunctions functions(sysfs_, physical);
+  const std::vector<std::string> all = functions.addresses();
+  std::vector<std::string> used;
+  for (const std::string& pci : all) {
+    if (const std::string has = driver(pci); has.starts_with("vfio")) used.push_back(fmt::format("{} has {}", has, pci));
+    for (const std::string& use : uses_of_lent(pci)) used.push_back(fmt::format("{}: {}", pci, use));
+  }
+  if (!used.empty() && !options.force) {
+    return refuse(fmt::format("virtual functions of {} are in use: {}; end that first (on borrowers smartioctl return), "
+                              "or --force it: what uses them fails",
+                              physical, fmt::join(used, ", ")),
+                  Exit::kInUse);
+  }
+  if (auto done = functions.remove(); !done) return done;
+  functions.allow_reset(true);
+  report_(fmt::format("{} of {} are gone; it stays with the driver {}", plural(all.size(), "virtual function"), physical,
+                      driver(physical)));
+  hint_of_choice(physical, options);
+  return {};
+}
+
+bool Lender::lends_virtual(const std::string& physical) const {
+  // Those that only the override keeps were lent until the physical function's driver went.
+  return std::ranges::any_of(VirtualFunctions(sysfs_, physical).addresses(), [&](const std::string& pci) {
+    return service_of(pci) != nullptr || sysfs_.text(at(pci) + "/driver_override") == kPci.driver;
+  });
+}
+
+std::vector<std::string> Lender::uses_of_lent(const std::string& pci) const {
+  std::vector<std::string> used = uses(pci);
+  for (const Borrower& borrower :
+       parse_borrowers(sysfs_.read(fmt::format("class/smartio_export/{}/borrowers", pci))).items) {
+    if (borrower.link != "local") used.push_back(fmt::format("{} uses it over {}", borrower.name, borrower.link));
+  }
+  return used;
 }
 
 Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
@@ -274,6 +367,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   const auto pci = find(address);
   if (!pci) return std::unexpected(pci.error());
   const Service* service = service_of(*pci);
+  if (service == nullptr && lends_virtual(*pci)) return unlend_virtual(*pci, options);
   if (service == nullptr) {
     // Perhaps chosen, and not lent for some reason: the override is what keeps the stock driver away.
     const std::string kept_for = sysfs_.text(at(*pci) + "/driver_override");
@@ -285,11 +379,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
     if (options.persist) return {};
     return refuse(fmt::format("{} is not lent (smartioctl list shows what is)", *pci));
   }
-  std::vector<std::string> used = uses(*pci);
-  for (const Borrower& borrower :
-       parse_borrowers(sysfs_.read(fmt::format("class/smartio_export/{}/borrowers", *pci))).items) {
-    if (borrower.link != "local") used.push_back(fmt::format("{} uses it over {}", borrower.name, borrower.link));
-  }
+  const std::vector<std::string> used = uses_of_lent(*pci);
   if (!used.empty() && !options.force) {
     return refuse(
         fmt::format(
@@ -313,19 +403,23 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   }
   report_(back() ? fmt::format("{} is back with the driver {}", *pci, driver(*pci))
                  : fmt::format("{} is not lent any more, and has no driver", *pci));
-  if (!options.persist && sysfs_.exists(at(*pci))) {
-    const auto chosen = choices_.read().choices;
-    if (std::ranges::find(chosen, *pci, &Choice::pci) != chosen.end()) {
-      report_(fmt::format("It will be lent again at the next boot; smartioctl unlend --persist {} forgets that", *pci));
-    }
-  }
+  hint_of_choice(*pci, options);
   return {};
+}
+
+void Lender::hint_of_choice(const std::string& pci, const Options& options) {
+  if (options.persist || !sysfs_.exists(at(pci))) return;
+  const auto chosen = choices_.read().choices;
+  if (std::ranges::find(chosen, pci, &Choice::pci) != chosen.end()) {
+    report_(fmt::format("It will be lent again at the next boot; smartioctl unlend --persist {} forgets that", pci));
+  }
 }
 
 Outcome<void> Lender::lend_choice(const Choice& choice, const Options& all_options) {
   Options options = all_options;
   options.as = choice.as;
   options.permissions = choice.permissions;
+  options.vfs = choice.vfs;
   const std::string& slot = choice.pci;
   const bool there = sysfs_.exists(at(slot));
   const std::string vendor = sysfs_.text(at(slot) + "/vendor");

@@ -31,6 +31,7 @@ class Lender {
     bool force = false;    ///< although it is in use
     bool persist = false;  ///< at every boot, or no more
     std::string as{};      ///< a service's name; empty: nvme for an NVMe drive, pci for all else
+    unsigned vfs = 0;      ///< lend not the device but so many virtual functions of it
     Permissions permissions{};
     std::chrono::milliseconds patience{30000};
   };
@@ -41,6 +42,7 @@ class Lender {
       : sysfs_(sysfs), kernel_(kernel), use_(use), choices_(choices), report_(std::move(report)) {}
 
   Outcome<void> lend(std::string_view address, const Options& options);
+  /// Also of all virtual functions that a device lends: they are gone then.
   Outcome<void> unlend(std::string_view address, const Options& options);
   /// All that was chosen; goes on to the next after a failure, and then fails with all the reasons.
   Outcome<void> lend_all(const Options& options);
@@ -76,6 +78,14 @@ class Lender {
   /// The stock driver's name, or that of an alias by which modprobe finds it.
   [[nodiscard]] std::string stock_driver(const std::string& pci, const Service& service) const;
   bool wait_until(std::chrono::milliseconds patience, const std::function<bool()>& done);
+  Outcome<void> keep(const std::string& pci, const Service& service, const Options& options);
+  /// What keeps a lent device from being taken back: its uses here, and its borrowers.
+  [[nodiscard]] std::vector<std::string> uses_of_lent(const std::string& pci) const;
+  /// If the device was taken back for now only.
+  void hint_of_choice(const std::string& pci, const Options& options);
+  [[nodiscard]] bool lends_virtual(const std::string& physical) const;
+  Outcome<void> lend_virtual(const std::string& physical, const Options& options);
+  Outcome<void> unlend_virtual(const std::string& physical, const Options& options);
   Outcome<void> lend_choice(const Choice& choice, const Options& options);
   /// Writes down where each chosen drive is now.
   void follow_moves(const std::vector<Choice>& choices);

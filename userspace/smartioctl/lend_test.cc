@@ -418,5 +418,135 @@ TEST_F(LendFunctionTest, ABorrowerIsAskedToReturnItFirst) {
   EXPECT_THAT(done.error().message, AllOf(HasSubstr("borrower uses it over ntb0"), HasSubstr("smartioctl return")));
 }
 
+// ---- virtual functions ----
+
+constexpr const char* kPhysical = "0000:05:00.0";
+constexpr const char* kFirstVirtual = "0000:05:10.0";
+constexpr const char* kSecondVirtual = "0000:05:10.2";
+
+class LendVirtualTest : public LendTest {
+ protected:
+  LendVirtualTest() {
+    sysfs.add_sriov_nic(kPhysical, 7);
+    options.vfs = 2;
+  }
+  std::string physical(const std::string& attribute) const {
+    return sysfs.text(std::string("bus/pci/devices/") + kPhysical + "/" + attribute);
+  }
+};
+
+TEST_F(LendVirtualTest, AreMadeAndLentWhileThePhysicalOneKeepsItsDriver) {
+  ASSERT_TRUE(lender.lend("05:00.0", options));
+  EXPECT_TRUE(lent(kFirstVirtual));
+  EXPECT_TRUE(lent(kSecondVirtual));
+  EXPECT_FALSE(lent(kPhysical));
+  EXPECT_EQ(driver(kPhysical), "e1000e");
+  EXPECT_EQ(physical("sriov_numvfs"), "2");
+  EXPECT_EQ(physical("sriov_drivers_autoprobe"), "1") << "as it was";
+  EXPECT_EQ(physical("reset_method"), "") << "nobody resets it under them";
+  EXPECT_THAT(sysfs.writes, testing::Not(Contains(testing::Pair("bus/pci/drivers/e1000e/unbind", kFirstVirtual))))
+      << "no driver had one before";
+  ASSERT_TRUE(lender.lend("05:00.0", options)) << "once more is no failure";
+  ASSERT_TRUE(lender.unlend(kPhysical, options));
+  EXPECT_EQ(physical("sriov_numvfs"), "0");
+  EXPECT_EQ(physical("reset_method"), "default");
+  EXPECT_FALSE(lent(kFirstVirtual));
+}
+
+TEST_F(LendVirtualTest, AreRefusedWhereTheyCantBe) {
+  options.vfs = 8;
+  auto done = lender.lend(kPhysical, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("can have 7 virtual functions"));
+  options.vfs = 1;
+  done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("no SR-IOV"));
+  options.as = "nvme";
+  done = lender.lend(kPhysical, options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kUsage);
+  options.as = "";
+  sysfs.numvfs_error = ENOENT;
+  done = lender.lend(kPhysical, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("can't make 1 virtual functions"));
+  EXPECT_EQ(physical("sriov_drivers_autoprobe"), "1");
+  sysfs.write("bus/pci/drivers/e1000e/unbind", kPhysical);
+  done = lender.lend(kPhysical, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("only its own driver"));
+}
+
+TEST_F(LendVirtualTest, AreRefusedOfADeviceThatIsLentItself) {
+  options.vfs = 0;
+  ASSERT_TRUE(lender.lend(kPhysical, options));
+  options.vfs = 2;
+  const auto done = lender.lend(kPhysical, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("is lent itself"));
+}
+
+TEST_F(LendVirtualTest, AreNotMadeAnewUnderThoseThatThereAre) {
+  ASSERT_TRUE(lender.lend(kPhysical, options));
+  options.vfs = 3;
+  const auto done = lender.lend(kPhysical, options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, HasSubstr("has 2 virtual functions already"));
+  EXPECT_TRUE(lent(kFirstVirtual));
+}
+
+TEST_F(LendVirtualTest, AreGoneAgainIfOneCantBeLent) {
+  sysfs.probe_error = EPERM;
+  sysfs.probe_error_of = kSecondVirtual;
+  ASSERT_FALSE(lender.lend(kPhysical, options));
+  EXPECT_EQ(physical("sriov_numvfs"), "0");
+  EXPECT_EQ(physical("reset_method"), "default");
+  EXPECT_FALSE(lent(kFirstVirtual));
+}
+
+TEST_F(LendVirtualTest, StayWhileOneIsInUse) {
+  ASSERT_TRUE(lender.lend(kPhysical, options));
+  borrow(kSecondVirtual);
+  auto done = lender.unlend(kPhysical, options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr(kSecondVirtual), HasSubstr("borrower uses it over ntb0")));
+  EXPECT_TRUE(lent(kFirstVirtual));
+  ASSERT_TRUE(lender.unlend(kFirstVirtual, options)) << "one by itself, for this host";
+  sysfs.write("bus/pci/drivers/e1000e/unbind", kFirstVirtual);
+  sysfs.write("bus/pci/drivers/vfio-pci/bind", kFirstVirtual);
+  done = lender.unlend(kPhysical, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr(std::string("vfio-pci has ") + kFirstVirtual));
+  options.force = true;
+  EXPECT_TRUE(lender.unlend(kPhysical, options));
+  EXPECT_EQ(physical("sriov_numvfs"), "0");
+}
+
+TEST_F(LendVirtualTest, AreGoneAfterThePhysicalOnesDriverWent) {
+  ASSERT_TRUE(lender.lend(kPhysical, options));
+  for (const char* pci : {kFirstVirtual, kSecondVirtual}) sysfs.write("bus/pci/drivers/smartio_pci_stub/unbind", pci);
+  ASSERT_TRUE(lender.unlend(kPhysical, options));
+  EXPECT_EQ(physical("sriov_numvfs"), "0");
+}
+
+TEST_F(LendVirtualTest, AreLentAtEveryBoot) {
+  options.persist = true;
+  ASSERT_TRUE(lender.lend(kPhysical, options));
+  ASSERT_EQ(choices.read().choices.size(), 1U);
+  EXPECT_EQ(choices.read().choices[0].pci, kPhysical);
+  EXPECT_EQ(choices.read().choices[0].vfs, 2U);
+  options = {.patience = std::chrono::milliseconds(20)};
+  ASSERT_TRUE(lender.unlend(kPhysical, options));
+  EXPECT_THAT(reports, Contains(HasSubstr("lent again at the next boot")));
+  ASSERT_TRUE(lender.lend_all(options));
+  EXPECT_TRUE(lent(kSecondVirtual));
+  EXPECT_EQ(driver(kPhysical), "e1000e");
+  ASSERT_TRUE(lender.unlend(kPhysical, {.persist = true, .patience = std::chrono::milliseconds(20)}));
+  EXPECT_THAT(choices.read().choices, IsEmpty());
+}
+
 }  // namespace
 }  // namespace smartio::ctl

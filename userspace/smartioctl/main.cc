@@ -181,6 +181,10 @@ int run(int argc, char** argv) {
                    "nvme: a drive that all hosts share; pci: the whole function, to one host")
       ->check(CLI::IsMember({"nvme", "pci"}))
       ->excludes(all);
+  lend->add_option("--vfs", arguments.lending.vfs,
+                   "not the device itself but so many SR-IOV virtual functions of it, each by itself")
+      ->check(CLI::Range(1U, 65535U))
+      ->excludes(all);
   lend->add_flag("--trust-borrowers", arguments.lending.permissions.trust_borrowers,
                  "although this host's IOMMU is off: a borrower then reaches all of this host's memory");
   lend->add_flag("--shared-group", arguments.lending.permissions.shared_group,

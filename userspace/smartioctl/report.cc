@@ -14,10 +14,6 @@ std::string joined(const std::vector<std::string>& words) { return fmt::format("
 
 std::string yes(bool value) { return value ? "yes" : "no"; }
 
-std::string plural(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 std::string interrupt(const Holding& holding) { return holding.irq ? fmt::format("{}", *holding.irq) : "poll"; }
 
 /// Queue pairs of a session.
@@ -107,7 +103,8 @@ std::string list_text(const View& view) {
   std::vector<std::vector<std::string>> borrowers = {{"DEVICE", "BORROWER", "LINK", "SESSION", "QUEUE PAIRS"}};
   std::vector<std::vector<std::string>> queues = {{"DEVICE", "QID", "HOST", "SESSION", "ENTRIES", "SQ", "VECTOR"}};
   for (const Export& d : view.exports) {
-    exports.push_back({d.pci, d.service, d.model, d.serial, fmt::format("{}", d.borrowers.items.size()),
+    const std::string model = d.physical.empty() ? d.model : "a virtual function of " + d.physical;
+    exports.push_back({d.pci, d.service, model, d.serial, fmt::format("{}", d.borrowers.items.size()),
                        fmt::format("{}{}", d.holdings.items.size(), d.holdings.cut ? "+" : "")});
     for (const Borrower& b : d.borrowers.items) {
       borrowers.push_back(

@@ -126,4 +126,8 @@ Lines<Window> parse_windows(std::string_view text) {
   });
 }
 
+std::string plural(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 }  // namespace smartio::ctl

@@ -58,4 +58,7 @@ Lines<Window> parse_windows(std::string_view text);
 /// "0000:01:00.0" for that, for "01:00.0" and for either in capitals; none if it is no PCI address.
 std::optional<std::string> parse_pci_address(std::string_view text);
 
+/// "1 borrower", "2 borrowers".
+std::string plural(std::size_t count, std::string_view what);
+
 }  // namespace smartio::ctl

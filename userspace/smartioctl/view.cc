@@ -66,6 +66,7 @@ Export read_export(const Sysfs& sysfs, const std::string& pci) {
   const std::string below = device + "/nvme/" + controller;
   return {.pci = printable(pci),
           .service = sysfs.text(at + "/service"),
+          .physical = sysfs.link(device + "/physfn"),
           .controller = controller,
           .model = controller.empty() ? "" : sysfs.text(below + "/model"),
           .serial = controller.empty() ? "" : sysfs.text(below + "/serial"),
@@ -212,7 +213,14 @@ std::vector<std::string> problems_of(const View& view) {
     }
   }
   for (const Choice& choice : view.choices) {
-    if (std::ranges::find(view.exports, choice.pci, &Export::pci) == view.exports.end()) {
+    if (choice.vfs != 0) {
+      const auto lent = std::ranges::count(view.exports, choice.pci, &Export::physical);
+      if (static_cast<unsigned>(lent) < choice.vfs) {
+        problems.push_back(
+            fmt::format("{} of {} were chosen to be lent, and {} are; smartioctl lend --vfs {} {} says why",
+                        plural(choice.vfs, "virtual function"), choice.pci, lent, choice.vfs, choice.pci));
+      }
+    } else if (std::ranges::find(view.exports, choice.pci, &Export::pci) == view.exports.end()) {
       problems.push_back(
           fmt::format("{} was chosen to be lent and is not; smartioctl lend {} says why", choice.pci, choice.pci));
     }
@@ -243,6 +251,7 @@ json to_json(const View& view) {
   result["exports"] = array_of(view.exports, [](const Export& d) -> json {
     json device = {{"pci", d.pci},
                    {"service", d.service},
+                   {"physical_function", or_null(d.physical)},
                    {"controller", or_null(d.controller)},
                    {"model", or_null(d.model)},
                    {"serial", or_null(d.serial)},

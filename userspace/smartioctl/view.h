@@ -38,6 +38,7 @@ struct Link {
 struct Export {
   std::string pci;
   std::string service;
+  std::string physical;    ///< of a virtual function, the PCI address of its physical one; else empty
   std::string controller;  ///< nvmeN, the manager's own; empty if there is none
   std::string model;
   std::string serial;

@@ -413,6 +413,10 @@ class Reader {
       if (device.cmb != 0 && (!std::has_single_bit(device.cmb) || device.cmb < kMi || device.cmb > kGi)) {
         reader.complain("cmb", fmt::format("cmb = {} is not possible", format_size(device.cmb)), kRightCmb);
       }
+      device.vfs = static_cast<unsigned>(reader.number("vfs", 0, {0, kMostVirtual}));
+      if (device.vfs != 0 && device.cmb != 0) {
+        reader.complain("vfs", "vfs is not possible with a cmb", "QEMU's nvme has the one or the other");
+      }
     }
     if (device.type == Device::Type::edu) {
       device.dma_bits = static_cast<unsigned>(reader.number("dma_bits", device.dma_bits, {28, 64}));

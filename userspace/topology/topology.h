@@ -59,6 +59,7 @@
 //   size = "64M"                        # of the disk, which is the file HOST.NAME.img of the state folder: required
 //                                       # for nvme, ahci and xhci (a USB disk), 1M to 16T in whole MiB
 //   cmb = "0"                           # nvme: controller memory buffer, 0 or a power of two, 1M to 1G; default none
+//   vfs = 0                             # nvme: SR-IOV virtual functions that it can have, 0 to 7, none with a cmb; default 0
 //   dma_bits = 28                       # edu: bits of a bus address that its DMA can use, 28 to 64; default 28
 //
 // A size is a number of bytes, or a string of digits with K, M, G or T (powers of 1024) behind it.
@@ -89,6 +90,8 @@ enum class NtbFamily : std::uint8_t { amd, intel_icx, intel_spr };
 constexpr unsigned kMostRootPorts = 16;
 /// So many places are left for devices of QEMU's own.
 constexpr unsigned kMostDevices = 7;
+/// Virtual functions of one device.
+constexpr unsigned kMostVirtual = 7;
 
 struct Host {
   std::string name;
@@ -140,6 +143,7 @@ struct Device {
   Type type = Type::edu;
   std::uint64_t size = 0;  ///< bytes of its disk, 0: it has none
   std::uint64_t cmb = 0;   ///< nvme: bytes of controller memory buffer, 0: none
+  unsigned vfs = 0;        ///< nvme: virtual functions that it can have
   unsigned dma_bits = 28;  ///< edu: bits of its DMA addresses
 };
 

@@ -32,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const Device& device : parsed->devices) {
     if (has_disk(device.type) != (device.size != 0) || device.dma_bits < 28 || device.dma_bits > 64) std::abort();
+    if (device.vfs > 7 || (device.vfs != 0 && (device.type != Device::Type::nvme || device.cmb != 0))) std::abort();
     if (device.cmb != 0 && (device.type != Device::Type::nvme || !std::has_single_bit(device.cmb))) std::abort();
     if (std::ranges::count(parsed->devices, device.host, &Device::host) > kMostDevices) std::abort();
   }

@@ -365,6 +365,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"NvmeSizeOdd", device("nvme", "size = 1048577"), 11, "1048577 is not possible", "whole MiB"},
         Refusal{"NvmeCmbSmall", device("nvme", "size = \"1G\"\ncmb = \"512K\""), 12, "512K is not possible",
                 "1M to 1G"},
+        Refusal{"NvmeVfsMany", device("nvme", "size = \"1G\"\nvfs = 8"), 12, "8 is not possible", "0 to 7"},
+        Refusal{"NvmeVfsAndCmb", device("nvme", "size = \"1G\"\ncmb = \"1M\"\nvfs = 2"), 13, "not possible with a cmb",
+                "one or the other"},
+        Refusal{"IgbWithVfs", device("igb", "vfs = 2"), 11, "unknown key \"vfs\"", "host, name, type"},
         Refusal{"NicWithSize", device("e1000e", "size = \"1G\""), 11, "unknown key \"size\"", "host, name, type"},
         Refusal{"AhciWithCmb", device("ahci", "size = \"1G\"\ncmb = \"1M\""), 12, "unknown key \"cmb\"", "size"},
         Refusal{"EduDmaBitsFew", device("edu", "dma_bits = 27"), 11, "27 is not possible", "28 to 64"},
@@ -541,8 +545,16 @@ name = "toy"
 type = "edu"
 host = "a"
 dma_bits = 40
+[[device]]
+name = "disk2"
+type = "nvme"
+host = "b"
+size = "64M"
+vfs = 3
 )"));
-  ASSERT_EQ(t->devices.size(), 3U);
+  ASSERT_EQ(t->devices.size(), 4U);
+  EXPECT_EQ(t->devices[3].vfs, 3U);
+  EXPECT_EQ(t->devices[1].vfs, 0U);
   EXPECT_EQ(t->devices[0].name, "nic0");
   EXPECT_EQ(t->devices[0].type, Device::Type::e1000e);
   EXPECT_EQ(t->devices[0].host, "a");

@@ -64,7 +64,7 @@ _smartioctl() {
 	case $before in
 	-o | --output) words='text json' ;;
 	--as) words='nvme pci' ;;
-	-n | --interval | --timeout) words='' ;;
+	-n | --interval | --timeout | --vfs) words='' ;;
 	--at) words=$(_smartioctl_lenders) ;;
 	--sysfs | --choices)
 		mapfile -t COMPREPLY < <(compgen -d -- "$current")
@@ -74,7 +74,7 @@ _smartioctl() {
 		case $command in
 		'') words='lend unlend borrow return list status topology doctor fence unfence watch --help --version --sysfs --choices' ;;
 		lend)
-			words="--all --chosen --persist --as --trust-borrowers --shared-group --force --timeout --help"
+			words="--all --chosen --persist --as --vfs --trust-borrowers --shared-group --force --timeout --help"
 			if [[ " ${COMP_WORDS[*]} " = *' --as nvme '* ]]; then
 				words+=" $(_smartioctl_drives)"
 			else

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "smartioctl/virtual_functions.h"
+
+#include <fmt/format.h>
+
+#include "base/numbers.h"
+#include "smartioctl/text.h"
+
+namespace smartio::ctl {
+
+std::string VirtualFunctions::at(std::string_view attribute) const {
+  return fmt::format("bus/pci/devices/{}/{}", physical_, attribute);
+}
+
+unsigned VirtualFunctions::number(std::string_view attribute) const {
+  return static_cast<unsigned>(parse_number(sysfs_.text(at(attribute))).value_or(0));
+}
+
+std::vector<std::string> VirtualFunctions::addresses() const {
+  std::vector<std::string> all;
+  for (unsigned n = 0; n < count(); ++n) {
+    if (std::string pci = sysfs_.link(at(fmt::format("virtfn{}", n))); !pci.empty()) all.push_back(std::move(pci));
+  }
+  return all;
+}
+
+Outcome<void> VirtualFunctions::write(std::string_view attribute, std::string_view value, std::string_view what) {
+  const std::error_code error = sysfs_.write(at(attribute), value);
+  if (error) return refuse(fmt::format("{}: can't {}: {}", physical_, what, reason(error)));
+  return {};
+}
+
+Outcome<void> VirtualFunctions::make(unsigned count) {
+  const std::string probes = sysfs_.text(at("sriov_drivers_autoprobe"));
+  if (auto done = write("sriov_drivers_autoprobe", "0", "keep drivers from its virtual functions"); !done) return done;
+  auto made = write("sriov_numvfs", fmt::format("{}", count), fmt::format("make {} virtual functions", count));
+  static_cast<void>(sysfs_.write(at("sriov_drivers_autoprobe"), probes));
+  return made;
+}
+
+Outcome<void> VirtualFunctions::remove() { return write("sriov_numvfs", "0", "remove its virtual functions"); }
+
+void VirtualFunctions::allow_reset(bool allowed) {
+  // A function that can't be reset at all has no such file, or nothing in it.
+  if (!sysfs_.exists(at("reset_method")) || sysfs_.text(at("reset_method")).empty() != allowed) return;
+  static_cast<void>(sysfs_.write(at("reset_method"), allowed ? "default" : "\n"));
+}
+
+}  // namespace smartio::ctl
