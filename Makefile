@@ -24,7 +24,7 @@ in_tree := $(tree)
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all help deb demo demo-failover demo-lending setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-mutants check-packages check-scale check-long check-debug fuzz \
+.PHONY: all help deb demo demo-failover demo-lending demo-vm setup setup-packages ready build install modules modules_install guest-overlay check check-unit check-tsan check-model check-mutants check-packages check-scale check-long check-debug fuzz \
 	fuzz-quick build-fuzz bench bench-quick bench-fabric bench-lending bench-gate bench-gate-renew bench-failover lint clean distclean
 
 all: build modules guest-overlay ## everything that is compiled
@@ -34,6 +34,10 @@ help: ## this list
 
 demo-failover: build guest-overlay ## two cables pulled and put back under verified I/O, second by second
 	@$(tree) scripts/demo-failover
+
+demo-vm: build guest-overlay ## a drive of one host in a virtual machine of another, by the stock vfio-pci
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms
+	@$(tree) scripts/demo-vm
 
 demo-lending: build guest-overlay ## a drive and a network card of one host on another, by stock drivers; a cable pulled and put back
 	@$(tree) scripts/demo-lending
@@ -101,6 +105,7 @@ check-model: ready ## the model of failover, by Spin: every interleaving, and th
 	@$(tree) scripts/check model
 
 check-mutants: ready ## what the tests find: each bug of selftests/mutants has to make its tests fail (MUTANTS="NAME…": only these)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms
 	@$(tree) scripts/check-mutants $(MUTANTS)
 
 check-scale: build guest-overlay ## one drive and 1, 3, 7, 15, 31 borrowers: what attach, fence, recovery cost; build/bench/scale.html (COUNTS="N…": only these)

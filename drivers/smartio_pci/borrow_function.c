@@ -220,12 +220,18 @@ void borrow_function_lose(struct borrow_function *f)
 	pci_walk_bus(f->bus, borrow_disconnect, NULL);
 }
 
+/*
+ * But for vfio-pci, which driver_managed_dma marks. It hands an error on to
+ * QEMU, and that stops the virtual machine for good. A stopped machine does not
+ * unplug the function, and the removal of vfio-pci waits for that.
+ */
 static int borrow_tell_driver(struct pci_dev *pdev, void *data)
 {
 	const struct pci_error_handlers *handlers;
 
 	device_lock(&pdev->dev);
-	handlers = pdev->driver ? pdev->driver->err_handler : NULL;
+	handlers = pdev->driver && !pdev->driver->driver_managed_dma ?
+		   pdev->driver->err_handler : NULL;
 	if (handlers && handlers->error_detected)
 		handlers->error_detected(pdev, pci_channel_io_perm_failure);
 	device_unlock(&pdev->dev);

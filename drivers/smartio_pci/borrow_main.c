@@ -4,7 +4,8 @@
  * Each path to one has, beside what all have:
  *
  *   borrowed  write 1: it is borrowed, and again whenever it was lost and can be
- *             had; 0: it is given back. Reads what was written.
+ *             had; 0: it is given back. Reads what was written. EINPROGRESS: its
+ *             driver here does not let it go yet, as vfio-pci for a program.
  *   function  its PCI address here, while it is there
  *   addresses what it has for its DMA, while it is there: "own": a domain of the
  *             lender's IOMMU, from 0 on; "window": addresses of the link's
@@ -12,11 +13,14 @@
  */
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #include "borrow.h"
 
 /* Somebody else has it: so long until it is tried again. */
 #define BORROW_RETRY_MS	5000
+/* A driver that is removed has so long before who waits for it is told. */
+#define BORROW_GONE_MS	30000
 
 static bool auto_borrow;
 module_param(auto_borrow, bool, 0644);
@@ -30,8 +34,10 @@ MODULE_PARM_DESC(auto_borrow, "borrow whatever is lent, as it comes");
  * @detach: it goes
  * @wanted: it is to be borrowed
  * @error: why it was not; negative
+ * @here: from when it has come until it is gone, its driver too
+ * @gone: waits for the end of @here
  * @lock: protects @f
- * @f: while it is here
+ * @f: while it is here, and not going
  */
 struct borrow_path {
 	struct smartio_device *sdev;
@@ -40,6 +46,8 @@ struct borrow_path {
 	struct work_struct detach;
 	bool wanted;
 	int error;
+	bool here;
+	wait_queue_head_t gone;
 	struct mutex lock;	/* f */
 	struct borrow_function *f;
 };
@@ -69,6 +77,7 @@ static void borrow_attach_work(struct work_struct *work)
 			dev_warn(&path->sdev->dev, "not borrowed: %d\n", ret);
 		return;
 	}
+	WRITE_ONCE(path->here, true);
 	mutex_lock(&path->lock);
 	path->f = f;
 	mutex_unlock(&path->lock);
@@ -98,6 +107,8 @@ static void borrow_detach_work(struct work_struct *work)
 	if (!smartio_session_id(path->sdev))
 		borrow_function_lose(f);
 	borrow_function_remove(f);
+	WRITE_ONCE(path->here, false);
+	wake_up_all(&path->gone);
 	dev_info(&path->sdev->dev, "gone\n");
 	/* offered again meanwhile */
 	if (READ_ONCE(path->wanted))
@@ -131,6 +142,23 @@ static ssize_t borrowed_show(struct device *dev, struct device_attribute *attr,
 }
 
 /*
+ * A driver may take as long as it likes to be removed: vfio-pci waits for the
+ * program that has the function open. So nobody waits for the works before this
+ * has returned 0.
+ */
+static int borrow_wait_gone(struct borrow_path *path)
+{
+	long left;
+
+	left = wait_event_interruptible_timeout(path->gone,
+						!READ_ONCE(path->here),
+						msecs_to_jiffies(BORROW_GONE_MS));
+	if (left < 0)
+		return left;
+	return left ? 0 : -EINPROGRESS;
+}
+
+/*
  * Returns when it is here, or gone; an error says why it is not. Without a link
  * it comes when that is there.
  */
@@ -139,7 +167,7 @@ static ssize_t borrowed_store(struct device *dev,
 			      size_t count)
 {
 	struct borrow_path *path = dev_get_drvdata(dev);
-	bool wanted;
+	bool wanted, going;
 	int ret = kstrtobool(buf, &wanted);
 
 	if (ret)
@@ -148,8 +176,19 @@ static ssize_t borrowed_store(struct device *dev,
 	if (!wanted) {
 		cancel_delayed_work_sync(&path->attach);
 		queue_work(path->wq, &path->detach);
+		ret = borrow_wait_gone(path);
+		if (ret)
+			return ret;
 		flush_work(&path->detach);
 		return count;
+	}
+	mutex_lock(&path->lock);
+	going = path->here && !path->f;
+	mutex_unlock(&path->lock);
+	ret = going ? borrow_wait_gone(path) : 0;
+	if (ret) {
+		WRITE_ONCE(path->wanted, false);
+		return ret;
 	}
 	mod_delayed_work(path->wq, &path->attach, 0);
 	flush_delayed_work(&path->attach);
@@ -214,6 +253,7 @@ static int borrow_probe(struct smartio_device *sdev)
 		return -ENOMEM;
 	path->sdev = sdev;
 	mutex_init(&path->lock);
+	init_waitqueue_head(&path->gone);
 	INIT_DELAYED_WORK(&path->attach, borrow_attach_work);
 	INIT_WORK(&path->detach, borrow_detach_work);
 	path->wanted = auto_borrow;

@@ -4,7 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # host_interrupts PCI: how many interrupts of the function the borrower's vfio has handed on.
-host_interrupts() { sh_on borrower 'grep -F "vfio-msix" /proc/interrupts | grep -F "($1)" | awk "{ for (n = 2; n <= 3; n++) sum += \$n } END { print sum + 0 }"' "$1"; }
+host_interrupts() { sh_on borrower 'awk -v f="($1)" "/vfio-msix/ && index(\$0, f) { for (n = 2; n <= 3; n++) sum += \$n } END { print sum + 0 }" /proc/interrupts' "$1"; }
 
 # guest_rounds PCI OWNER ADDRESS COMMAND…: PCI is the function on the borrower; OWNER has the device, as ADDRESS. COMMAND tells
 # whether the function is quiet when no guest has it.

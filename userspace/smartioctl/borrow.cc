@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 
 #include "smartioctl/function.h"
 #include "smartioctl/text.h"
@@ -32,11 +33,23 @@ std::string why(std::error_code error, const std::string& host) {
       return "its BARs fit into no window of the link";
     case EOPNOTSUPP:
       return "this host can't have it by this link (dmesg says why)";
+    case EINPROGRESS:
+      return "its user on this host, a virtual machine perhaps, has not let it go yet";
     case ENOENT:
       return fmt::format("the module {} on this host knows nothing of it", kModule);
     default:
       return reason(error);
   }
+}
+
+std::string qemu_device(const std::string& function) { return fmt::format("vfio-pci,host={}", function); }
+
+/// `function` is DOMAIN:BUS:SLOT.FUNCTION.
+std::string libvirt_xml(const std::string& function) {
+  return fmt::format(
+      "<hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x{}' bus='0x{}' slot='0x{}' "
+      "function='0x{}'/></source></hostdev>",
+      function.substr(0, 4), function.substr(5, 2), function.substr(8, 2), function.substr(11));
 }
 
 }  // namespace
@@ -110,9 +123,10 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
     if (options.for_vm && had->function.empty()) {
       return refuse(fmt::format("{} is borrowed, and not here: it comes back with the link", had->text()));
     }
-    if (options.for_vm) return prepare_for_vm(*had);
-    report_(fmt::format("{} is borrowed already{}", had->text(),
-                        had->function.empty() ? ", and comes back with the link" : ", as " + had->function));
+    if (options.for_vm) return prepare_for_vm(*had, options);
+    report_here(*had, options,
+                fmt::format("{} is borrowed already{}", had->text(),
+                            had->function.empty() ? ", and comes back with the link" : ", as " + had->function));
     return {};
   }
   // Any link that is up will do.
@@ -121,7 +135,7 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
   const std::string at = fmt::format("{}/{}", kPaths, best->path);
   if (const std::error_code error = sysfs_.write(at + "/borrowed", "1")) {
     return refuse(fmt::format("{} can't be borrowed: {}", best->text(), why(error, best->host_name)),
-                  error.value() == EBUSY ? Exit::kInUse : Exit::kFailed);
+                  error.value() == EBUSY || error.value() == EINPROGRESS ? Exit::kInUse : Exit::kFailed);
   }
   std::string function;
   const auto deadline = std::chrono::steady_clock::now() + options.patience;
@@ -133,10 +147,10 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
     }
     kernel_.pause(kPoll);
   }
+  Found here = *best;
+  here.function = function;
   if (options.for_vm) {
-    Found here = *best;
-    here.function = function;
-    auto ready = prepare_for_vm(here);
+    auto ready = prepare_for_vm(here, options);
     if (ready) return {};
     if (const std::error_code error = sysfs_.write(at + "/borrowed", "0")) {
       ready.error().message += fmt::format("; and it can't be returned: {}", reason(error));
@@ -144,12 +158,34 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
     return ready;
   }
   const std::string driver = sysfs_.link(fmt::format("bus/pci/devices/{}/driver", function));
-  report_(fmt::format("{} is here as {}{}", best->text(), function,
-                      driver.empty() ? ", without a driver" : " with the driver " + driver));
+  report_here(here, options,
+              fmt::format("{} is here as {}{}", best->text(), function,
+                          driver.empty() ? ", without a driver" : " with the driver " + driver));
   return {};
 }
 
-Outcome<void> FunctionBorrower::prepare_for_vm(const Found& one) {
+void FunctionBorrower::report_here(const Found& one, const Options& options, const std::string& text) {
+  if (!options.json) {
+    report_(text);
+    return;
+  }
+  const std::string driver =
+      one.function.empty() ? "" : sysfs_.link(fmt::format("bus/pci/devices/{}/driver", one.function));
+  const auto or_null = [](const std::string& value) {
+    return value.empty() ? nlohmann::json() : nlohmann::json(value);
+  };
+  nlohmann::json object{{"export", fmt::format("{}:{}", one.host_name, one.pci)},
+                        {"link", one.link},
+                        {"address", or_null(one.function)},
+                        {"driver", or_null(driver)}};
+  if (options.for_vm) {
+    object["qemu"] = {"-device", qemu_device(one.function)};
+    object["libvirt"] = libvirt_xml(one.function);
+  }
+  report_(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Outcome<void> FunctionBorrower::prepare_for_vm(const Found& one, const Options& options) {
   const std::string path = fmt::format("{}/{}", kPaths, one.path);
   const std::string device = fmt::format("bus/pci/devices/{}", one.function);
   if (sysfs_.text(path + "/addresses") != "own") {
@@ -171,13 +207,10 @@ Outcome<void> FunctionBorrower::prepare_for_vm(const Found& one) {
       return refuse(fmt::format("{} does not take {}{}", kVfio, one.function, error ? ": " + reason(error) : ""));
     }
   }
-  report_(fmt::format("{} is here as {} with the driver {}", one.text(), one.function, kVfio));
-  report_(fmt::format("QEMU: -device vfio-pci,host={}", one.function));
-  // DOMAIN:BUS:SLOT.FUNCTION
-  report_(fmt::format(
-      "libvirt: <hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x{}' bus='0x{}' "
-      "slot='0x{}' function='0x{}'/></source></hostdev>",
-      one.function.substr(0, 4), one.function.substr(5, 2), one.function.substr(8, 2), one.function.substr(11)));
+  report_here(one, options, fmt::format("{} is here as {} with the driver {}", one.text(), one.function, kVfio));
+  if (options.json) return {};
+  report_(fmt::format("QEMU: -device {}", qemu_device(one.function)));
+  report_(fmt::format("libvirt: {}", libvirt_xml(one.function)));
   return {};
 }
 
@@ -189,13 +222,20 @@ Outcome<void> FunctionBorrower::give_back(std::string_view name, const Options& 
   if (!had->function.empty()) {
     const auto used = uses_of(sysfs_, use_, "bus/pci/devices/" + had->function);
     if (!used.empty() && !options.force) {
-      return refuse(fmt::format("{} is in use: {}; end that first (umount, ip link set … down), or --force it, which "
-                                "breaks what uses it",
-                                had->function, fmt::join(used, ", ")),
-                    Exit::kInUse);
+      return refuse(
+          fmt::format("{} is in use: {}; end that first (umount, ip link set … down, the virtual machine), or "
+                      "--force it, which breaks what uses it",
+                      had->function, fmt::join(used, ", ")),
+          Exit::kInUse);
     }
   }
   if (const std::error_code error = sysfs_.write(fmt::format("{}/{}/borrowed", kPaths, had->path), "0")) {
+    if (error.value() == EINPROGRESS) {
+      return refuse(fmt::format("{} is returned as soon as its user on this host lets it go; end that, a virtual "
+                                "machine perhaps",
+                                had->text()),
+                    Exit::kInUse);
+    }
     return refuse(fmt::format("{} can't be returned: {}", had->text(), why(error, had->host_name)));
   }
   report_(fmt::format("{} is returned", had->text()));

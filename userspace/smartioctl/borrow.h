@@ -20,6 +20,7 @@ class FunctionBorrower {
   struct Options {
     bool force = false;   ///< return it although it is in use
     bool for_vm = false;  ///< vfio-pci gets it, for a virtual machine; the words for QEMU and libvirt are reported
+    bool json = false;    ///< what is borrowed is reported as one JSON object
     std::chrono::milliseconds patience{30000};
   };
   /// Told what was done, a line at a time.
@@ -48,7 +49,9 @@ class FunctionBorrower {
   };
   [[nodiscard]] std::vector<Found> all() const;
   /// vfio-pci gets the function, which has to have addresses that a virtual machine's memory can have.
-  [[nodiscard]] Outcome<void> prepare_for_vm(const Found& one);
+  [[nodiscard]] Outcome<void> prepare_for_vm(const Found& one, const Options& options);
+  /// `text` is what a person is told of it.
+  void report_here(const Found& one, const Options& options, const std::string& text);
   /// The paths to the one export that `name` means.
   [[nodiscard]] Outcome<std::vector<Found>> find(std::string_view name) const;
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "smartioctl/fake_sysfs.h"
 
 namespace smartio::ctl {
@@ -173,6 +175,35 @@ TEST_F(BorrowTest, ForAVirtualMachineVfioHasIt) {
   EXPECT_THAT(reports, Contains("QEMU: -device vfio-pci,host=1000:00:00.0"));
 }
 
+TEST_F(BorrowTest, ForAVirtualMachineAsOneJsonObject) {
+  options.for_vm = options.json = true;
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/addresses", "own\n");
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  const auto expected = nlohmann::json::parse(R"({"export": "lender:0000:03:00.0", "link": "ntb0",
+    "address": "1000:00:00.0", "driver": "vfio-pci", "qemu": ["-device", "vfio-pci,host=1000:00:00.0"],
+    "libvirt": "<hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x1000' bus='0x00' slot='0x00' function='0x0'/></source></hostdev>"})");
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(nlohmann::json::parse(reports[0]), expected);
+  // Again, for one that is here.
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  ASSERT_EQ(reports.size(), 2U);
+  EXPECT_EQ(nlohmann::json::parse(reports[1]), expected);
+}
+
+TEST_F(BorrowTest, AsOneJsonObject) {
+  options.json = true;
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  sysfs.set_driver("e1000e");
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/function", "\n");
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  ASSERT_EQ(reports.size(), 3U);
+  EXPECT_EQ(nlohmann::json::parse(reports[0]), nlohmann::json::parse(R"({"export": "lender:0000:03:00.0",
+    "link": "ntb0", "address": "1000:00:00.0", "driver": null})"));
+  EXPECT_EQ(nlohmann::json::parse(reports[1]).at("driver"), "e1000e");
+  EXPECT_EQ(nlohmann::json::parse(reports[2]).at("address"), nullptr);
+}
+
 TEST_F(BorrowTest, ForAVirtualMachineItNeedsAddressesOfItsOwn) {
   options.for_vm = true;
   for (const char* addresses : {"window\n", "flat\n", "\n"}) {
@@ -216,6 +247,43 @@ TEST_F(BorrowTest, NotReturnedFromUnderItsUsers) {
   EXPECT_THAT(done.error().message, AllOf(HasSubstr("eth5 is up"), HasSubstr("--force")));
   options.force = true;
   EXPECT_TRUE(borrower.give_back("03:00.0", options));
+}
+
+TEST_F(BorrowTest, NotReturnedFromUnderAVirtualMachine) {
+  options.for_vm = true;
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/addresses", "own\n");
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  const auto group = sysfs.path(std::string("bus/pci/devices/") + Offered::kHere + "/iommu_group");
+  std::filesystem::create_directory_symlink("../../../kernel/iommu_groups/11", group);
+  proc.put("42/comm", "qemu\n");
+  proc.put("42/fd/0", "");
+  std::filesystem::create_symlink("/dev/vfio/11", proc.path() / "42/fd/7");
+  auto done = borrower.give_back("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, HasSubstr("process 42 (qemu) has /dev/vfio/11 open"));
+  EXPECT_EQ(borrowed("a-nic-ntb0"), "1");
+  // By iommufd it has another file.
+  std::filesystem::remove(proc.path() / "42/fd/7");
+  sysfs.put(std::string("bus/pci/devices/") + Offered::kHere + "/vfio-dev/vfio3/dev", "");
+  std::filesystem::create_symlink("/dev/vfio/devices/vfio3", proc.path() / "42/fd/8");
+  EXPECT_FALSE(borrower.give_back("03:00.0", options));
+  std::filesystem::remove(proc.path() / "42/fd/8");
+  EXPECT_TRUE(borrower.give_back("03:00.0", options));
+}
+
+TEST_F(BorrowTest, WhoeverDoesNotLetItGo) {
+  ASSERT_TRUE(borrower.borrow("03:00.0", options));
+  sysfs.borrow_error = EINPROGRESS;
+  auto done = borrower.give_back("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, HasSubstr("as soon as its user on this host lets it go"));
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/borrowed", "0\n");
+  done = borrower.borrow("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, HasSubstr("has not let it go yet"));
 }
 
 TEST_F(BorrowTest, WhatIsNotBorrowedCannotBeReturned) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/files.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "smartioctl/text.h"
@@ -97,6 +98,27 @@ std::vector<std::string> DiskUse::of(const std::string& disk) const {
     uses.push_back(fmt::format("{} is held by something that this mount namespace does not show", disk));
   }
   return uses;
+}
+
+std::vector<std::string> DiskUse::openers(const std::string& node) const {
+  std::vector<std::string> found;
+  std::error_code error;
+  // A process may end while it is looked at.
+  for (std::filesystem::directory_iterator process(proc_, error), end; !error && process != end;
+       process.increment(error)) {
+    const std::string number = process->path().filename();
+    if (!parse_number(number)) continue;
+    std::error_code gone;
+    for (std::filesystem::directory_iterator fd(process->path() / "fd", gone); !gone && fd != end; fd.increment(gone)) {
+      std::error_code unreadable;
+      if (std::filesystem::read_symlink(fd->path(), unreadable) != node) continue;
+      const std::string name(trimmed(read_file(process->path() / "comm").value_or("")));
+      found.push_back(fmt::format("process {} ({}) has {} open", number, printable(name), node));
+      break;
+    }
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 }  // namespace smartio::ctl

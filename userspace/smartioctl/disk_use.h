@@ -30,6 +30,8 @@ class DiskUse {
 
   /// Each use of the disk ("nvme0n1") and of its partitions, as a phrase: "nvme0n1p1 is mounted on /data".
   [[nodiscard]] std::vector<std::string> of(const std::string& disk) const;
+  /// Each process that has `node` ("/dev/vfio/11") open, as a phrase: "process 42 (qemu) has /dev/vfio/11 open".
+  [[nodiscard]] std::vector<std::string> openers(const std::string& node) const;
 
  protected:
   /// Whether somebody holds the disk or a partition of it for himself, as file systems, swap, md, LVM and

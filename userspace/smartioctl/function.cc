@@ -37,6 +37,16 @@ void look_below(const Sysfs& sysfs, const std::string& folder, unsigned depth, O
   }
 }
 
+/// What a program that has the function by vfio has open: the group's file, and the function's own for iommufd.
+std::vector<std::string> vfio_files(const Sysfs& sysfs, const std::string& device) {
+  std::vector<std::string> files;
+  if (sysfs.link(device + "/driver") != "vfio-pci") return files;
+  if (const std::string group = sysfs.link(device + "/iommu_group"); !group.empty())
+    files.push_back("/dev/vfio/" + group);
+  for (const std::string& name : sysfs.list(device + "/vfio-dev")) files.push_back("/dev/vfio/devices/" + name);
+  return files;
+}
+
 /// The largest window by which other hosts reach this one's devices; none if no link has said yet.
 std::uint64_t largest_window(const Sysfs& sysfs) {
   std::uint64_t largest = 0;
@@ -66,6 +76,8 @@ std::vector<std::string> uses_of(const Sysfs& sysfs, const DiskUse& use, const s
     const auto flags = parse_number(sysfs.text(fmt::format("class/net/{}/flags", interface)));
     if ((flags.value_or(0) & kInterfaceUp) != 0) all.push_back(fmt::format("{} is up", interface));
   }
+  for (const std::string& file : vfio_files(sysfs, device))
+    std::ranges::copy(use.openers(file), std::back_inserter(all));
   return all;
 }
 

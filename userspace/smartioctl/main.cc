@@ -122,6 +122,7 @@ int borrow_or_return(const Arguments& arguments, bool borrowing) {
   FunctionBorrower borrower(sysfs, kernel, use, [](const std::string& line) { fmt::print("{}\n", line); });
   const FunctionBorrower::Options options{.force = arguments.lending.force,
                                           .for_vm = arguments.for_vm,
+                                          .json = arguments.format == "json",
                                           .patience = std::chrono::seconds(arguments.timeout)};
   const auto done =
       borrowing ? borrower.borrow(arguments.device, options) : borrower.give_back(arguments.device, options);
@@ -230,7 +231,7 @@ int run(int argc, char** argv) {
       app.add_subcommand("doctor", "whether this machine's hardware and settings are fit for all that");
   doctor_command->add_option("--root", arguments.root, "another folder with proc, lib, boot and dev in it")
       ->capture_default_str();
-  for (auto* command : {list, status, topology, watch_command, doctor_command}) {
+  for (auto* command : {borrow, list, status, topology, watch_command, doctor_command}) {
     command->add_option("-o,--output", arguments.format, "text or json")->check(CLI::IsMember({"text", "json"}));
   }
 

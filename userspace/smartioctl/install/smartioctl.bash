@@ -81,7 +81,7 @@ _smartioctl() {
 				words+=" $(_smartioctl_functions)"
 			fi
 			;;
-		borrow) words="--for-vm --timeout --help $(_smartioctl_offered 0)" ;;
+		borrow) words="--for-vm --timeout --output --help $(_smartioctl_offered 0)" ;;
 		return) words="--force --help $(_smartioctl_offered 1)" ;;
 		unlend | take-back) words="--persist --force --timeout --help $(_smartioctl_exports)" ;;
 		status) words='--check --output --help' ;;

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2016,SC2154
+# Virtual machines that hosts run (vms = true in the topology): a guest is QEMU with KVM in a host, with the host's own
+# root image and kernel (scripts/setup.d/vm.sh), and does what the host says over a port (selftests/guest/vm-init). What
+# belongs to a guest is in /run/guest-NAME of its host: agent.in and agent.out, qmp.in and qmp.out, console, qemu.log, pid.
+# Tests have it by common.sh. Who else sources it (scripts/demo-vm) defines sh_on, until_true, fail, say, log_may and slower first.
+
+# What functions below use on the host: d is the guest's folder. `answer KEY PIPE SECONDS` prints the first line of PIPE that
+# has KEY in it. A pipe is opened for both ways, so that nobody waits for a QEMU that is gone; read gives a line in parts at
+# a time-out.
+guest_words='
+alive() { [ -e /proc/$(< $d/pid) ] && [ "$(awk "{ print \$3 }" /proc/$(< $d/pid)/stat)" != Z ]; }
+answer() {
+	local line= part end=$((SECONDS + $3))
+	exec 4<> $d/$2
+	while :; do
+		if IFS= read -r -t 1 -u 4 part; then
+			line+=$part
+			case $line in *"$1"*) printf "%s\n" "$line"; return ;; esac
+			line=
+		else
+			line+=$part
+			alive || { echo "the guest is gone: $(tail -3 $d/qemu.log)" >&2; exit 125; }
+			[ $SECONDS -lt $end ] || { echo "the guest gives no answer: $(tail -3 $d/console)" >&2; exit 124; }
+		fi
+	done
+}
+qmp() { echo "$1" 1<> $d/qmp.in; }
+'
+# in_guest_folder HOST NAME 'shell text' [ARGS…]
+in_guest_folder() { local host=$1 name=$2 text=$3; shift 3; sh_on "$host" "d=/run/guest-$name; $guest_words $text" "$@"; }
+
+# vms_ready HOST: the disk is mounted at /run/vms, and KVM and vfio are there. A guest's kernel looks for a counter of its CPU.
+vms_ready() {
+	log_may "$1" 'kvm: kvm \[[0-9]+\]: vcpu0, guest rIP: 0x[0-9a-f]+ Unhandled WRMSR\(0xc0010007\) = 0xffff'
+	sh_on "$1" 'if ! mountpoint -q /run/vms; then
+			for s in /sys/block/vd*/serial; do [ "$(cat $s)" != vms ] || disk=$(basename ${s%/serial}); done
+			mkdir -p /run/vms
+			mount -t erofs -o ro /dev/$disk /run/vms
+		fi
+		if [ ! -e /dev/kvm ]; then
+			while read -r m; do lsmod | grep -q "^$(basename $m .ko | tr - _) " || insmod /run/vms/modules/$m; done < /run/vms/modules/order
+		fi
+		modprobe -a vfio-pci vfio_iommu_type1'
+}
+
+# guest_start HOST NAME MIB ARG…: and waits until it is up. Functions can be plugged into the ports hp0 and hp1.
+guest_start() {
+	local host=$1 name=$2 mib=$3; shift 3
+	in_guest_folder "$host" "$name" 'rm -rf $d; mkdir $d
+		mkfifo $d/agent.in $d/agent.out $d/qmp.in $d/qmp.out
+		mib=$1; shift
+		/run/vms/qemu/run -name guest -nodefaults -no-user-config -display none -accel kvm -cpu host -smp 1 -machine q35 -m $mib \
+			-kernel /run/vms/vmlinux -initrd /run/vms/initrd -append "$(< /run/vms/cmdline)" -no-reboot \
+			-blockdev driver=host_device,node-name=root,filename=/dev/vda,read-only=on,locking=off \
+			-device virtio-blk-pci,bus=pcie.0,addr=2,drive=root -device virtio-serial-pci,bus=pcie.0,addr=3 \
+			-chardev pipe,id=agent,path=$d/agent -device virtserialport,chardev=agent,name=org.smartio.commands \
+			-chardev pipe,id=qmp,path=$d/qmp -mon chardev=qmp,mode=control -serial file:$d/console \
+			-device pcie-root-port,id=hp0,bus=pcie.0,addr=4,chassis=1,slot=1 \
+			-device pcie-root-port,id=hp1,bus=pcie.0,addr=5,chassis=2,slot=2 "$@" > $d/qemu.log 2>&1 < /dev/null &
+		echo $! > $d/pid' "$mib" "$@"
+	guest_boots "$host" "$name"
+	guest_qmp "$host" "$name" '{"execute":"qmp_capabilities"}' > /dev/null
+}
+# guest_boots HOST NAME: waits until it is up.
+guest_boots() {
+	local up
+	up=$(in_guest_folder "$1" "$2" 'answer "0 0 " agent.out $1 | cut -d" " -f3 | base64 -d' $((150 * slower))) ||
+		fail "guest $2 of $1 did not come up: $(in_guest_folder "$1" "$2" 'tail -n 5 $d/qemu.log $d/console')"
+	say "guest $2 of $1 is up, ${up} s after its kernel began"
+}
+
+# in_guest HOST NAME 'shell text': its output, its exit status. 124 and 125: it gave no answer, or is gone.
+in_guest() {
+	in_guest_folder "$1" "$2" 'number=$(< /proc/sys/kernel/random/uuid)
+		echo "$number $(printf %s "$1" | base64 -w 0)" 1<> $d/agent.in
+		read -r number status output <<< "$(answer "$number" agent.out $2)"
+		[ -n "$status" ] || exit 125
+		base64 -d <<< "$output"
+		exit $status' "$3" $((${guest_timeout:-120} * slower))
+}
+
+# guest_qmp HOST NAME JSON: a command to QEMU's monitor; its answer.
+guest_qmp() {
+	local answer
+	answer=$(in_guest_folder "$1" "$2" 'id=$(< /proc/sys/kernel/random/uuid)
+		echo "${1%\}},\"id\":\"$id\"}" 1<> $d/qmp.in
+		answer "$id" qmp.out 60' "$3")
+	jq -e 'has("return")' <<< "$answer" > /dev/null || { printf '%s\n' "$answer"; return 1; }
+	jq -c .return <<< "$answer"
+}
+
+# guest_plug HOST NAME ID PCI, guest_unplug HOST NAME ID: a function of the host, behind the port hp0 of the guest.
+guest_plug() { guest_qmp "$1" "$2" "{\"execute\":\"device_add\",\"arguments\":{\"driver\":\"vfio-pci\",\"id\":\"$3\",\"host\":\"$4\",\"bus\":\"hp0\"}}" > /dev/null; }
+guest_unplug() {
+	guest_qmp "$1" "$2" "{\"execute\":\"device_del\",\"arguments\":{\"id\":\"$3\"}}" > /dev/null
+	until_true 60 "$3 to be out of guest $2" guest_lacks "$1" "$2" "$3"
+}
+guest_lacks() { ! guest_qmp "$1" "$2" '{"execute":"qom-list","arguments":{"path":"/machine/peripheral"}}' | jq -e --arg i "$3" '.[] | select(.name == $i)' > /dev/null; }
+
+# guest_reboot HOST NAME 'shell text': the text makes the guest reboot; its QEMU goes on, although it was started with -no-reboot.
+guest_reboot() {
+	guest_qmp "$1" "$2" '{"execute":"set-action","arguments":{"reboot":"reset"}}' > /dev/null
+	in_guest "$1" "$2" "(sleep 1; $3) > /dev/null 2>&1 &"
+}
+# guest_poweroff HOST NAME: it shuts down by itself, and its QEMU ends.
+guest_poweroff() {
+	in_guest "$1" "$2" '(sleep 1; busybox poweroff -f) > /dev/null 2>&1 &'
+	until_true 60 "QEMU of guest $2 to end" guest_ended "$1" "$2"
+}
+# guest_stop HOST NAME: its QEMU is told to end. guest_kill: by SIGKILL. Both wait for that.
+guest_stop() {
+	in_guest_folder "$1" "$2" 'echo "{\"execute\":\"quit\"}" 1<> $d/qmp.in'
+	until_true 60 "QEMU of guest $2 to end" guest_ended "$1" "$2"
+}
+guest_kill() {
+	in_guest_folder "$1" "$2" 'kill -9 $(< $d/pid)'
+	until_true 60 "QEMU of guest $2 to end" guest_ended "$1" "$2"
+}
+guest_ended() { in_guest_folder "$1" "$2" '! alive'; }
+# No guest is left, whatever was before.
+guests_end() { sh_on "$1" 'shopt -s nullglob; for p in /run/guest-*/pid; do kill -9 $(< $p) 2> /dev/null || :; done; rm -rf /run/guest-*'; }
+
+# guest_disk HOST NAME: prints the guest's NVMe disk once it is there.
+guest_has_disk() { in_guest "$1" "$2" 'cd /sys/class/nvme; ls -d nvme*/nvme*n* | sed "s/.*\///;s/c[0-9]*n/n/"'; }
+guest_disk() {
+	until_true 60 "an NVMe disk in guest $2" guest_has_disk "$1" "$2"
+	guest_has_disk "$1" "$2"
+}
