@@ -134,8 +134,8 @@ void add_to_switches(Arguments& arguments, const std::vector<Endpoint>& endpoint
   }
 }
 
-/// QEMU's nvme. With virtual functions it is in a subsystem, whose namespace all controllers have; each virtual one can get two
-/// I/O queues and two interrupts.
+/// QEMU's nvme. With virtual functions it is in a subsystem, whose namespace all controllers have; each virtual one can
+/// get two I/O queues and two interrupts.
 void add_nvme(Arguments& arguments, const topology::Device& device, std::string_view port, std::string_view disk) {
   using Json = nlohmann::ordered_json;
   // Real drives have no doorbells in memory. With a link lost, all ones as a tail would keep it fetching commands.
@@ -160,7 +160,8 @@ void add_nvme(Arguments& arguments, const topology::Device& device, std::string_
                 {"msix_qsize", vectors + kPhysicalQueues + 1}});
   arguments.device(Json{{"driver", "nvme-subsys"}, {"id", subsystem}, {"nqn", device.name}}.dump());
   arguments.device(words.dump());
-  arguments.device(Json{{"driver", "nvme-ns"}, {"bus", device.name}, {"drive", disk}, {"nsid", 1}, {"shared", true}}.dump());
+  arguments.device(
+      Json{{"driver", "nvme-ns"}, {"bus", device.name}, {"drive", disk}, {"nsid", 1}, {"shared", true}}.dump());
 }
 
 /// A device of QEMU's own, `number` in its host, behind a root port: as cards have it, so that its bus can be reset.

@@ -234,12 +234,11 @@ vfs = 2
   ASSERT_GE(devices.size(), 4U);
   EXPECT_THAT(
       std::span(devices).last(4),
-      ElementsAre(
-          testing::StartsWith("pcie-root-port,id=dp0,"),
-          R"({"driver":"nvme-subsys","id":"disk.subsystem","nqn":"disk"})",
-          R"({"driver":"nvme","id":"disk","bus":"dp0","serial":"disk","dbcs":false,"subsys":"disk.subsystem",)"
-          R"("sriov_max_vfs":2,"sriov_vq_flexible":6,"sriov_vi_flexible":4,"max_ioqpairs":14,"msix_qsize":13})",
-          R"({"driver":"nvme-ns","bus":"disk","drive":"disk0","nsid":1,"shared":true})"));
+      ElementsAre(testing::StartsWith("pcie-root-port,id=dp0,"),
+                  R"({"driver":"nvme-subsys","id":"disk.subsystem","nqn":"disk"})",
+                  R"({"driver":"nvme","id":"disk","bus":"dp0","serial":"disk","dbcs":false,"subsys":"disk.subsystem",)"
+                  R"("sriov_max_vfs":2,"sriov_vq_flexible":6,"sriov_vi_flexible":4,"max_ioqpairs":14,"msix_qsize":13})",
+                  R"({"driver":"nvme-ns","bus":"disk","drive":"disk0","nsid":1,"shared":true})"));
 }
 
 TEST(QemuArguments, DevicesOfQemusOwnAreBehindRootPortsOfTheirOwn) {

@@ -142,7 +142,8 @@ class FakeSysfs : public Sysfs {
            {"module/smartio/parameters/trust_borrowers", "module/smartio/parameters/shared_group"}) {
         permitted += text(allowed) == pci ? "1" : "0";
       }
-      if (probe_error != 0 && (probe_error_of.empty() || probe_error_of == pci)) return {probe_error, std::generic_category()};
+      if (probe_error != 0 && (probe_error_of.empty() || probe_error_of == pci))
+        return {probe_error, std::generic_category()};
       bind(pci, std::filesystem::path(relative).parent_path().filename());
     }
     return answer;

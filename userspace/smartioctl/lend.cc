@@ -321,19 +321,21 @@ Outcome<void> Lender::unlend_virtual(const std::string& physical, const Options&
   const std::vector<std::string> all = functions.addresses();
   std::vector<std::string> used;
   for (const std::string& pci : all) {
-    if (const std::string has = driver(pci); has.starts_with("vfio")) used.push_back(fmt::format("{} has {}", has, pci));
+    if (const std::string has = driver(pci); has.starts_with("vfio"))
+      used.push_back(fmt::format("{} has {}", has, pci));
     for (const std::string& use : uses_of_lent(pci)) used.push_back(fmt::format("{}: {}", pci, use));
   }
   if (!used.empty() && !options.force) {
-    return refuse(fmt::format("virtual functions of {} are in use: {}; end that first (on borrowers smartioctl return), "
-                              "or --force it: what uses them fails",
-                              physical, fmt::join(used, ", ")),
-                  Exit::kInUse);
+    return refuse(
+        fmt::format("virtual functions of {} are in use: {}; end that first (on borrowers smartioctl return), "
+                    "or --force it: what uses them fails",
+                    physical, fmt::join(used, ", ")),
+        Exit::kInUse);
   }
   if (auto done = functions.remove(); !done) return done;
   functions.allow_reset(true);
-  report_(fmt::format("{} of {} are gone; it stays with the driver {}", plural(all.size(), "virtual function"), physical,
-                      driver(physical)));
+  report_(fmt::format("{} of {} are gone; it stays with the driver {}", plural(all.size(), "virtual function"),
+                      physical, driver(physical)));
   hint_of_choice(physical, options);
   return {};
 }

@@ -137,13 +137,15 @@ TEST(View, VirtualFunctionsThatAreLent) {
   std::filesystem::create_directory_symlink("../0000:05:00.0", sysfs.path("bus/pci/devices/0000:05:10.0/physfn"));
   sysfs.write("bus/pci/drivers/smartio_pci_stub/bind", "0000:05:10.0");
   const Choices choices(etc.path());
-  ASSERT_TRUE(choices.keep({.pci = "0000:05:00.0", .vendor = "1", .device = "2", .serial = "", .model = "", .as = "pci", .vfs = 1}));
+  ASSERT_TRUE(choices.keep(
+      {.pci = "0000:05:00.0", .vendor = "1", .device = "2", .serial = "", .model = "", .as = "pci", .vfs = 1}));
   auto view = read_view(sysfs, choices);
   ASSERT_TRUE(view);
   ASSERT_EQ(view->exports.size(), 1U);
   EXPECT_EQ(to_json(*view)["exports"][0]["physical_function"], "0000:05:00.0");
   EXPECT_THAT(problems_of(*view), testing::Not(testing::Contains(testing::HasSubstr("chosen"))));
-  ASSERT_TRUE(choices.keep({.pci = "0000:05:00.0", .vendor = "1", .device = "2", .serial = "", .model = "", .as = "pci", .vfs = 2}));
+  ASSERT_TRUE(choices.keep(
+      {.pci = "0000:05:00.0", .vendor = "1", .device = "2", .serial = "", .model = "", .as = "pci", .vfs = 2}));
   view = read_view(sysfs, choices);
   EXPECT_THAT(problems_of(*view), testing::Contains(testing::HasSubstr("chosen to be lent, and 1 are")));
 }

@@ -24,8 +24,8 @@ class VirtualFunctions {
   [[nodiscard]] Outcome<void> make(unsigned count);
   /// They are gone when this returns, and their drivers were asked to let go before that.
   [[nodiscard]] Outcome<void> remove();
-  /// Whether the physical function can be reset by sysfs or vfio. A reset of it ends its virtual functions without a word
-  /// to their drivers, the lending one among them, so it is off while they are lent.
+  /// Whether the physical function can be reset by sysfs or vfio. A reset of it ends its virtual functions without a
+  /// word to their drivers, the lending one among them, so it is off while they are lent.
   void allow_reset(bool allowed);
 
  private:
