@@ -164,13 +164,13 @@ narrow() {
 }
 # log_may HOST REGEX: this test provokes such kernel messages (level warning or worse) on HOST.
 log_may() { narrow "$2" "${canaries[@]}"; allowed_log+=("$1=$2"); log_matched+=(0); }
-# fabric_may REGEX: it provokes accesses that reach nothing: lines such as "lender.ntb0 dma_writes_unclaimed", "cable0
-# dropped from_primary", or warnings in fabric.log.
 # warning_may HOST PLACE: the stock kernel of HOST may warn there, "fs/dlm/lock.c:[0-9]+ _receive_message", and is tainted by it.
 warning_may() {
 	[[ $2 =~ ^[a-z] ]] || fail "the allowance of a warning, '$2', names no file of the kernel"
 	narrow "WARNING: .* at $2\\+0x" "${canaries[@]}"; allowed_log+=("$1=WARNING: .* at $2\\+0x"); log_matched+=(0)
 }
+# fabric_may REGEX: it provokes accesses that reach nothing: lines such as "lender.ntb0 dma_writes_unclaimed", "cable0
+# dropped from_primary", or warnings in fabric.log.
 fabric_may() { narrow "$1" "${fabric_canaries[@]}"; allowed_fabric+=("$1"); fabric_matched+=(0); }
 booted() { grep -qsx "$1" "$notes/booted"; }
 

@@ -102,7 +102,10 @@ lending_begin() {
 	local host
 	for host in $(lender_last); do
 		unborrow "$host"
-		sh_on "$host" 'for m in smartio_nvme smartio_nvme_mgr nvme e1000e igb; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
+		sh_on "$host" 'for d in /sys/bus/pci/devices/*; do
+				! [ -e $d/sriov_numvfs ] || [ "$(cat $d/sriov_numvfs)" = 0 ] || { echo 0 > $d/sriov_numvfs; echo default > $d/reset_method; }
+			done
+			for m in smartio_nvme smartio_nvme_mgr nvme e1000e igb; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
 			for d in /sys/bus/pci/devices/*; do [ "$(cat $d/driver_override)" = "(null)" ] || echo > $d/driver_override; done
 			modprobe ntb_hw_amd
 			! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio

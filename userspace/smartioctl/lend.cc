@@ -304,10 +304,8 @@ Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& o
   each.as = std::string(kPci.name);
   for (const std::string& pci : functions.addresses()) {
     if (auto lent = lend(pci, each); !lent) {
-      if (before == 0) {
-        static_cast<void>(functions.remove());
-        functions.allow_reset(true);
-      }
+      if (before == 0) static_cast<void>(functions.remove());
+      functions.allow_reset(!lends_virtual(physical));
       return lent;
     }
   }
@@ -332,17 +330,21 @@ Outcome<void> Lender::unlend_virtual(const std::string& physical, const Options&
                     physical, fmt::join(used, ", ")),
         Exit::kInUse);
   }
-  if (auto done = functions.remove(); !done) return done;
+  if (!all.empty()) {
+    if (auto done = functions.remove(); !done) return done;
+  }
   functions.allow_reset(true);
-  report_(fmt::format("{} of {} are gone; it stays with the driver {}", plural(all.size(), "virtual function"),
-                      physical, driver(physical)));
+  report_(all.empty() ? fmt::format("{} has no virtual functions any more, and may be reset again", physical)
+                      : fmt::format("{} of {} are gone; it stays with the driver {}",
+                                    plural(all.size(), "virtual function"), physical, driver(physical)));
   hint_of_choice(physical, options);
   return {};
 }
 
 bool Lender::lends_virtual(const std::string& physical) const {
   // Those that only the override keeps were lent until the physical function's driver went.
-  return std::ranges::any_of(VirtualFunctions(sysfs_, physical).addresses(), [&](const std::string& pci) {
+  const VirtualFunctions functions(sysfs_, physical);
+  return std::ranges::any_of(functions.addresses(), [&](const std::string& pci) {
     return service_of(pci) != nullptr || sysfs_.text(at(pci) + "/driver_override") == kPci.driver;
   });
 }
@@ -369,7 +371,9 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   const auto pci = find(address);
   if (!pci) return std::unexpected(pci.error());
   const Service* service = service_of(*pci);
-  if (service == nullptr && lends_virtual(*pci)) return unlend_virtual(*pci, options);
+  if (service == nullptr && (lends_virtual(*pci) || VirtualFunctions(sysfs_, *pci).kept_from_reset())) {
+    return unlend_virtual(*pci, options);
+  }
   if (service == nullptr) {
     // Perhaps chosen, and not lent for some reason: the override is what keeps the stock driver away.
     const std::string kept_for = sysfs_.text(at(*pci) + "/driver_override");

@@ -470,7 +470,7 @@ TEST_F(LendVirtualTest, AreRefusedWhereTheyCantBe) {
   sysfs.numvfs_error = ENOENT;
   done = lender.lend(kPhysical, options);
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("can't make 1 virtual functions"));
+  EXPECT_THAT(done.error().message, HasSubstr("can't make 1 virtual function: "));
   EXPECT_EQ(physical("sriov_drivers_autoprobe"), "1");
   sysfs.write("bus/pci/drivers/e1000e/unbind", kPhysical);
   done = lender.lend(kPhysical, options);
@@ -530,6 +530,32 @@ TEST_F(LendVirtualTest, AreGoneAfterThePhysicalOnesDriverWent) {
   for (const char* pci : {kFirstVirtual, kSecondVirtual}) sysfs.write("bus/pci/drivers/smartio_pci_stub/unbind", pci);
   ASSERT_TRUE(lender.unlend(kPhysical, options));
   EXPECT_EQ(physical("sriov_numvfs"), "0");
+}
+
+TEST_F(LendVirtualTest, AreGoneAfterEachWasTakenBackByItself) {
+  ASSERT_TRUE(lender.lend(kPhysical, options));
+  for (const char* pci : {kFirstVirtual, kSecondVirtual}) ASSERT_TRUE(lender.unlend(pci, options));
+  ASSERT_TRUE(lender.unlend(kPhysical, options));
+  EXPECT_EQ(physical("sriov_numvfs"), "0");
+  EXPECT_EQ(physical("reset_method"), "default");
+  EXPECT_FALSE(lender.unlend(kPhysical, options)) << "nothing of it is lent any more";
+}
+
+TEST_F(LendVirtualTest, ThatItsDriverRemovedLeaveTheDeviceToBeReset) {
+  ASSERT_TRUE(lender.lend(kPhysical, options));
+  sysfs.write(std::string("bus/pci/devices/") + kPhysical + "/sriov_numvfs", "0");
+  ASSERT_TRUE(lender.unlend(kPhysical, options));
+  EXPECT_EQ(physical("reset_method"), "default");
+}
+
+TEST_F(LendVirtualTest, OfSomebodyElseAreLeftAlone) {
+  sysfs.write(std::string("bus/pci/devices/") + kPhysical + "/sriov_numvfs", "2");
+  EXPECT_FALSE(lender.unlend(kPhysical, options));
+  EXPECT_EQ(physical("sriov_numvfs"), "2");
+  sysfs.probe_error = EPERM;
+  ASSERT_FALSE(lender.lend(kPhysical, options));
+  EXPECT_EQ(physical("sriov_numvfs"), "2");
+  EXPECT_EQ(physical("reset_method"), "default") << "none is lent";
 }
 
 TEST_F(LendVirtualTest, AreLentAtEveryBoot) {

@@ -33,7 +33,7 @@ Outcome<void> VirtualFunctions::write(std::string_view attribute, std::string_vi
 Outcome<void> VirtualFunctions::make(unsigned count) {
   const std::string probes = sysfs_.text(at("sriov_drivers_autoprobe"));
   if (auto done = write("sriov_drivers_autoprobe", "0", "keep drivers from its virtual functions"); !done) return done;
-  auto made = write("sriov_numvfs", fmt::format("{}", count), fmt::format("make {} virtual functions", count));
+  auto made = write("sriov_numvfs", fmt::format("{}", count), "make " + plural(count, "virtual function"));
   static_cast<void>(sysfs_.write(at("sriov_drivers_autoprobe"), probes));
   return made;
 }
@@ -41,9 +41,13 @@ Outcome<void> VirtualFunctions::make(unsigned count) {
 Outcome<void> VirtualFunctions::remove() { return write("sriov_numvfs", "0", "remove its virtual functions"); }
 
 void VirtualFunctions::allow_reset(bool allowed) {
-  // A function that can't be reset at all has no such file, or nothing in it.
-  if (!sysfs_.exists(at("reset_method")) || sysfs_.text(at("reset_method")).empty() != allowed) return;
+  // A function that nothing resets has no such file.
+  if (!sysfs_.exists(at("reset_method")) || kept_from_reset() != allowed) return;
   static_cast<void>(sysfs_.write(at("reset_method"), allowed ? "default" : "\n"));
+}
+
+bool VirtualFunctions::kept_from_reset() const {
+  return total() != 0 && sysfs_.exists(at("reset_method")) && sysfs_.text(at("reset_method")).empty();
 }
 
 }  // namespace smartio::ctl

@@ -27,6 +27,7 @@ class VirtualFunctions {
   /// Whether the physical function can be reset by sysfs or vfio. A reset of it ends its virtual functions without a
   /// word to their drivers, the lending one among them, so it is off while they are lent.
   void allow_reset(bool allowed);
+  [[nodiscard]] bool kept_from_reset() const;
 
  private:
   [[nodiscard]] std::string at(std::string_view attribute) const;

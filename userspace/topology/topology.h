@@ -59,9 +59,8 @@
 //   size = "64M"                        # of the disk, which is the file HOST.NAME.img of the state folder: required
 //                                       # for nvme, ahci and xhci (a USB disk), 1M to 16T in whole MiB
 //   cmb = "0"                           # nvme: controller memory buffer, 0 or a power of two, 1M to 1G; default none
-//   vfs = 0                             # nvme: SR-IOV virtual functions that it can have, 0 to 7, none with a cmb;
-//   default 0 dma_bits = 28                       # edu: bits of a bus address that its DMA can use, 28 to 64; default
-//   28
+//   vfs = 0                             # nvme: SR-IOV virtual functions at most, 0 to 7, none with a cmb; default 0
+//   dma_bits = 28                       # edu: bits of a bus address that its DMA can use, 28 to 64; default 28
 //
 // A size is a number of bytes, or a string of digits with K, M, G or T (powers of 1024) behind it.
 #pragma once
