@@ -25,8 +25,9 @@ constexpr unsigned kSerialSlot = 4;
 constexpr unsigned kVmDiskSlot = 5;
 constexpr unsigned kFirstPortSlot = 8;
 constexpr unsigned kFirstDeviceSlot = kFirstPortSlot + topology::kMostRootPorts;
-constexpr unsigned kPhysicalQueues = 8;  // I/O queue pairs of an nvme that its virtual functions can't have
-constexpr std::size_t kSerialSize = 20;  // NVM Express Base Specification, Identify Controller: SN
+constexpr std::uint64_t kMostBounced = 1ULL << 30U;  // more than a driver of a few queues has under way
+constexpr unsigned kPhysicalQueues = 8;              // I/O queue pairs of an nvme that its virtual functions can't have
+constexpr std::size_t kSerialSize = 20;              // NVM Express Base Specification, Identify Controller: SN
 // Chassis numbers of downstream ports; those of root ports begin at 1.
 constexpr unsigned kFirstSwitchChassis = 64;
 static_assert(kFirstDeviceSlot + topology::kMostDevices == 0x1f);
@@ -132,6 +133,13 @@ void add_to_switches(Arguments& arguments, const std::vector<Endpoint>& endpoint
     add_endpoint(arguments, endpoint, fmt::format("dn{}", port));
     ++port;
   }
+}
+
+/// What lies beyond an NTB is no memory of QEMU's, so its devices copy from and to it by bounce buffers, 4 KiB for each
+/// at a time by default. A request that waits for one when its device is reset is never ended, and QEMU waits for it
+/// with its lock held: in bdrv_aio_cancel(), QEMU 11.1.3. With so many no request waits.
+void add_bounce_buffers(Arguments& arguments) {
+  arguments.add("-global", fmt::format("pci-device.x-max-bounce-buffer-size={}", kMostBounced));
 }
 
 /// QEMU's nvme. With virtual functions it is in a subsystem, whose namespace all controllers have; each virtual one can
@@ -340,6 +348,7 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
     unsigned number = 0;
     for (const topology::Device& device : topology.devices) {
       if (device.host != host.name) continue;
+      if (number == 0) add_bounce_buffers(arguments);
       add_device(arguments, device, number,
                  fmt::format("52:54:00:77:{:02x}:{:02x}", number + 1, number_of(topology, host.name)));
       ++number;
