@@ -113,7 +113,7 @@ on_cluster(lending-drive pair ${LENDING})
 on_cluster(cpus pair-cpus share/cpus)
 set(DEVICES lending/e1000e lending/igb lending/nvme lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
-set(DEVICES_IOMMU lending/edu lending/two)
+set(DEVICES_IOMMU lending/edu lending/two lending/pcie-error)
 # A guest of the borrower's takes two minutes.
 set(VM vm/lent)
 set(VM_STAR)

@@ -206,6 +206,9 @@ static void stub_remove(struct pci_dev *pdev)
 	struct stub *stub = pci_get_drvdata(pdev);
 
 	smartio_unlend(stub->export);
+	/* its link was reset, and the kernel gave it up: its BARs are not set */
+	if (stub->stopped)
+		stub_quiesce(stub);
 	stub_give_back(stub);
 	kfree(stub);
 }
