@@ -213,11 +213,12 @@ TEST_F(Policy, AllRulesAreShown) {
 
 TEST_F(Policy, WhatIsNoRuleIsRefused) {
   for (const std::string& text :
-       {std::string(), std::string("\n"), std::string("0000:01:00.0"), std::string("0000:01:00.0 "), std::string("01:00.0 none"),
-        std::string("0000:01:00 none"), std::string("0000:0A:00.0 none"), std::string("0000:01:00.0x none"),
-        std::string("0000:01:00.0 all"), "0000:01:00.0 none," + uuid('a'), "0000:01:00.0 " + uuid('a') + ",",
-        "0000:01:00.0 " + uuid('a') + " " + uuid('b'), "0000:01:00.0 " + uuid('a').substr(0, 35),
-        "0000:01:00.0 " + uuid('a') + "0", std::string(40, '0') + ":01:00.0 none"}) {
+       {std::string(), std::string("\n"), std::string("0000:01:00.0"), std::string("0000:01:00.0 "),
+        std::string("01:00.0 none"), std::string("0000:01:00 none"), std::string("0000:0A:00.0 none"),
+        std::string("0000:01:00.0x none"), std::string("0000:01:00.0 all"), "0000:01:00.0 none," + uuid('a'),
+        "0000:01:00.0 " + uuid('a') + ",", "0000:01:00.0 " + uuid('a') + " " + uuid('b'),
+        "0000:01:00.0 " + uuid('a').substr(0, 35), "0000:01:00.0 " + uuid('a') + "0",
+        std::string(40, '0') + ":01:00.0 none"}) {
     EXPECT_EQ(allow(text), -EINVAL) << text;
   }
   EXPECT_EQ(rules(), "");
