@@ -216,8 +216,8 @@ int run(int argc, char** argv) {
   unlend->add_flag("--persist", arguments.lending.persist, "and don't lend it at boot any more");
   auto* allow_command = app.add_subcommand("allow", "say which hosts may borrow a device; others lose it");
   auto* words =
-      allow_command->add_option("words", arguments.words, "names or UUIDs of hosts, or any or none; its address")
-          ->option_text("HOST... EXPORT");
+      allow_command->add_option("HOST", arguments.words, "names or UUIDs of hosts, or any or none; its address")
+          ->option_text("... EXPORT");
   auto* every = allow_command->add_flag("--all", arguments.all, "put all rules that were made before in force");
   words->excludes(every);
   allow_command->add_flag("--force", arguments.lending.force, "although a host that may not borrow it any more has it")
