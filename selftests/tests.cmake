@@ -10,9 +10,9 @@ set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/shar
   share/unload-under-load share/killed-borrower share/pulled-cable share/starved share/swap share/reset-under-load share/flush share/fence share/reservations share/lender-reload share/namespaces
   share/lender-reboot)
 # A function lent whole, here the fabric's drive.
-set(LENDING lending/drive lending/take-back lending/killed-borrower)
+set(LENDING lending/drive lending/take-back lending/killed-borrower lending/allowed)
 # They take two borrowers, the hostile ones with IOMMUs.
-set(HOSTILE share/noisy share/fence-agent share/hostile share/hostile-link share/unmapped-page)
+set(HOSTILE share/allowed share/noisy share/fence-agent share/hostile share/hostile-link share/unmapped-page)
 set(GFS2 clusterfs/gfs2-workload clusterfs/gfs2-killed-host clusterfs/gfs2-partition clusterfs/gfs2-lender-reboot clusterfs/gfs2-power-cut)
 string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes

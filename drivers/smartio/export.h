@@ -4,6 +4,7 @@
  *
  *   export.c   the registry of exports
  *   region.c   what a session holds: memory, parts of BARs, vectors
+ *   policy.c   which hosts may borrow what
  *   session.c  sessions of borrowers
  *   group.c    devices and their IOMMU groups
  *   lend.c     devices are lent and taken back
@@ -349,6 +350,18 @@ int group_check(struct smartio_export *export);
 struct iommu_group *group_of_its_own(struct smartio_export *export);
 int group_admits(struct smartio_link *link);
 
+/* ---- policy.c ---- */
+
+/* Of a PCI address, with its end. */
+#define POLICY_PCI_LEN	32
+
+bool policy_allows(const struct session *session);
+bool policy_admits(const struct session *session);
+int policy_change(const char *text, size_t size, char *pci);
+ssize_t policy_show(const char *pci, char *buf);
+ssize_t policy_show_all(char *buf);
+void policy_exit(void);
+
 /* ---- lend.c ---- */
 
 /**
@@ -370,7 +383,9 @@ struct export_listener {
 };
 
 void export_listener_add(struct export_listener *listener);
-int lend_init(const struct attribute_group **groups);
+int lend_allow(const char *text, size_t size);
+int lend_init(const struct attribute_group **class_groups,
+	      const struct attribute_group **groups);
 void lend_exit(void);
 
 #endif /* _SMARTIO_EXPORT_H */

@@ -7,11 +7,13 @@
 #include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "export.h"
 #include "hosts.h"
 
 static LIST_HEAD(export_listeners);	/* complete before anything is lent */
+static DEFINE_MUTEX(export_policy_lock);	/* changes of rules, one by one */
 
 static struct class export_class = {
 	.name = "smartio_export",
@@ -253,6 +255,50 @@ int smartio_export_notify_all(struct smartio_export *export,
 }
 EXPORT_SYMBOL_GPL(smartio_export_notify_all);
 
+/* ---- who may borrow ---- */
+
+static bool session_not_allowed(struct session *session, void *unused)
+{
+	return !policy_allows(session);
+}
+
+static void export_policy_changed(struct smartio_export *export)
+{
+	struct export_listener *listener;
+
+	sessions_end(export, session_not_allowed, NULL, SESSION_END_LENDER);
+	/* a host that was refused may be allowed now, and asks again */
+	if (!export_offered(export))
+		return;
+	list_for_each_entry(listener, &export_listeners, entry)
+		if (listener->offered)
+			listener->offered(export, true);
+}
+
+/*
+ * Changes who may borrow a device; @text as for policy_change(). Sessions of
+ * hosts that may no longer are over when this returns, and their borrowers were
+ * notified. May sleep. Returns 0 or a negative error.
+ */
+int lend_allow(const char *text, size_t size)
+{
+	struct smartio_export *export;
+	char pci[POLICY_PCI_LEN];
+	u32 last = 0;
+	int ret;
+
+	mutex_lock(&export_policy_lock);
+	ret = policy_change(text, size, pci);
+	while (ret > 0 && (export = export_after(last))) {
+		last = export->id;
+		if (!strcmp(pci_name(export->pdev), pci))
+			export_policy_changed(export);
+		export_put(export);
+	}
+	mutex_unlock(&export_policy_lock);
+	return min(ret, 0);
+}
+
 /* ---- fences ---- */
 
 static bool session_of_host(struct session *session, void *uuid)
@@ -287,10 +333,12 @@ static struct notifier_block export_fence_notifier = {
 };
 
 /* Devices may be lent. */
-int __init lend_init(const struct attribute_group **groups)
+int __init lend_init(const struct attribute_group **class_groups,
+		     const struct attribute_group **groups)
 {
 	int ret;
 
+	export_class.class_groups = class_groups;
 	export_class.dev_groups = groups;
 	ret = class_register(&export_class);
 	if (ret)
@@ -309,4 +357,5 @@ void lend_exit(void)
 	sessions_exit();
 	class_unregister(&export_class);
 	group_exit();
+	policy_exit();
 }

@@ -5,7 +5,8 @@
  *
  *   links.c                          links that transports registered
  *   hosts.c fence.c                  membership
- *   export.c region.c session.c group.c lend.c  provider: what this host lends
+ *   export.c region.c policy.c session.c group.c lend.c  provider: what this host
+ *                                    lends
  *   path.c                           consumer: what it may use
  *   local.c remote_path.c remote_session.c  join consumers and providers
  *   sysfs.c                          shows all of it
@@ -79,7 +80,7 @@ static int __init smartio_init(void)
 	ret = smartio_bus_init(smartio_path_groups);
 	if (ret)
 		goto exit_hosts;
-	ret = lend_init(smartio_export_groups);
+	ret = lend_init(smartio_export_class_groups, smartio_export_groups);
 	if (ret)
 		goto exit_bus;
 	local_init();

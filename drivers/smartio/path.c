@@ -477,8 +477,9 @@ u64 smartio_path_session(struct smartio_path *path)
  *
  * Context: process, may sleep for seconds; not from the driver's event().
  * Return: 0; -ENOLINK: the lender can't be reached; -EAGAIN: later, at
- * SMARTIO_READY; -EACCES: this host is fenced; -ENOSPC, or what the lender's
- * half said; -ETIMEDOUT: no answer.
+ * SMARTIO_READY; -EACCES: this host is fenced; -EPERM: the lender does not let
+ * this host have it, until SMARTIO_READY; -ENOSPC, or what the lender's half
+ * said; -ETIMEDOUT: no answer.
  */
 int smartio_open(struct smartio_device *sdev)
 {

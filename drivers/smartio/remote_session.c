@@ -612,11 +612,19 @@ static void remote_announce_one(struct smartio_link *link, void *arg)
 	remote_announce(link, a->export, a->offered);
 }
 
+static void remote_announce_gone_one(struct smartio_link *link, void *export)
+{
+	remote_announce_gone(link, export);
+}
+
 static void remote_offered(struct smartio_export *export, bool offered)
 {
 	struct remote_announcement a = { .export = export, .offered = offered };
 
 	links_for_each(remote_announce_one, &a);
+	/* its end may have been announced before that */
+	if (remote_export_gone(export, &offered))
+		links_for_each(remote_announce_gone_one, export);
 }
 
 static int remote_added(struct smartio_export *export)

@@ -305,8 +305,8 @@ static bool session_same_borrower(struct session *session, void *arg)
 
 /*
  * Opens a session for a borrower, whose previous one ends first. Returns 0,
- * -EAGAIN, -EACCES, -ENOMEM, -EBUSY: somebody else has an exclusive export; or
- * what the lender's half says.
+ * -EAGAIN, -EACCES, -ENOMEM, -EPERM: it may not borrow this export, -EBUSY:
+ * somebody else has an exclusive one; or what the lender's half says.
  */
 int session_open(struct smartio_export *export, const struct borrower *borrower,
 		 struct session **session)
@@ -350,6 +350,8 @@ int session_open(struct smartio_export *export, const struct borrower *borrower,
 	mutex_lock(&export->lock);
 	if (export->gone)
 		ret = -ENODEV;
+	else if (!smartio_host_fenced(&new->s.host) && !policy_admits(new))
+		ret = -EPERM;
 	else if (!smartio_host_use(&new->s.host))
 		ret = -EACCES;	/* also while it is suspended: it has to know */
 	else if (export->suspended)

@@ -281,11 +281,46 @@ static ssize_t holdings_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(holdings);
 
+static ssize_t allowed_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	struct smartio_export *export = dev_get_drvdata(dev);
+
+	return policy_show(pci_name(export->pdev), buf);
+}
+static DEVICE_ATTR_RO(allowed);
+
 static struct attribute *smartio_export_attrs[] = {
 	&dev_attr_export_service.attr,
+	&dev_attr_allowed.attr,
 	&dev_attr_borrowers.attr,
 	&dev_attr_holdings.attr,
 	NULL,
 };
 
 SMARTIO_GROUPS(smartio_export);
+
+/* ---- /sys/class/smartio_export ---- */
+
+static ssize_t allow_show(const struct class *class,
+			  const struct class_attribute *attr, char *buf)
+{
+	return policy_show_all(buf);
+}
+
+static ssize_t allow_store(const struct class *class,
+			   const struct class_attribute *attr, const char *buf,
+			   size_t count)
+{
+	int ret = lend_allow(buf, count);
+
+	return ret ? ret : count;
+}
+static CLASS_ATTR_RW(allow);
+
+static struct attribute *smartio_export_class_attrs[] = {
+	&class_attr_allow.attr,
+	NULL,
+};
+
+SMARTIO_GROUPS(smartio_export_class);

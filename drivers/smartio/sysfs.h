@@ -7,6 +7,7 @@ struct attribute_group;
 
 extern const struct attribute_group *smartio_host_class_groups[];
 extern const struct attribute_group *smartio_host_groups[];
+extern const struct attribute_group *smartio_export_class_groups[];
 extern const struct attribute_group *smartio_export_groups[];
 extern const struct attribute_group *smartio_path_groups[];
 

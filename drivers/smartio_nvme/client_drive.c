@@ -396,6 +396,7 @@ static bool snvme_session_over(int opened)
 	case 0:
 	case -EACCES:	/* fenced */
 	case -ESTALE:	/* fenced, and let in again */
+	case -EPERM:	/* this host may not have it */
 	case -EAGAIN:	/* the controller is being reset */
 	case -ENODEV:	/* exported no more */
 		return true;
@@ -438,6 +439,8 @@ static const char *snvme_explain(int error)
 	switch (error) {
 	case -EACCES:
 		return "this host is fenced";
+	case -EPERM:
+		return "its lender does not let this host have it";
 	case -ENOSPC:
 		return "no queue pair or memory is left for this host";
 	case -EPROTO:
@@ -488,6 +491,7 @@ static void snvme_join_later(struct snvme_client *client,
 			return;
 		fallthrough;
 	case -EACCES:
+	case -EPERM:
 	case -EPROTO:
 	case -EPROTONOSUPPORT:
 	case -ENOSPC:

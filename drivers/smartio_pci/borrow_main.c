@@ -73,6 +73,9 @@ static void borrow_attach_work(struct work_struct *work)
 		if (borrow_later(ret))
 			queue_delayed_work(path->wq, &path->attach,
 					   msecs_to_jiffies(BORROW_RETRY_MS));
+		else if (ret == -EPERM)	/* SMARTIO_READY if it does */
+			dev_warn(&path->sdev->dev,
+				 "not borrowed: its lender does not let this host have it\n");
 		else if (ret != -ENOLINK)	/* the lender will be ready again */
 			dev_warn(&path->sdev->dev, "not borrowed: %d\n", ret);
 		return;

@@ -23,6 +23,8 @@ constexpr std::chrono::milliseconds kPoll{20};
 /// What the kernel's answer to a function's borrower means.
 std::string why(std::error_code error, const std::string& host) {
   switch (error.value()) {
+    case EPERM:
+      return fmt::format("{} does not let this host have it (smartioctl allow there changes that)", host);
     case EBUSY:
       return fmt::format("another host has it (smartioctl list on {} says who)", host);
     case ENOLINK:
@@ -121,12 +123,16 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
   }
   if (const auto had = std::ranges::find_if(*paths, &Found::borrowed); had != paths->end()) {
     if (options.for_vm && had->function.empty()) {
-      return refuse(fmt::format("{} is borrowed, and not here: it comes back with the link", had->text()));
+      return refuse(
+          fmt::format("{} is borrowed, and not here: it comes back with the link, if its lender lets this host have it",
+                      had->text()));
     }
     if (options.for_vm) return prepare_for_vm(*had, options);
-    report_here(*had, options,
-                fmt::format("{} is borrowed already{}", had->text(),
-                            had->function.empty() ? ", and comes back with the link" : ", as " + had->function));
+    report_here(
+        *had, options,
+        fmt::format("{} is borrowed already{}", had->text(),
+                    had->function.empty() ? ", and comes back with the link, if its lender lets this host have it"
+                                          : ", as " + had->function));
     return {};
   }
   // Any link that is up will do.

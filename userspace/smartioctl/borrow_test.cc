@@ -143,8 +143,10 @@ TEST_F(BorrowTest, WhatTheKernelAnswers) {
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().status, Exit::kInUse);
   EXPECT_THAT(done.error().message, HasSubstr("another host has it"));
-  for (const auto& [error, text] :
-       {std::pair{ENOLINK, "link is down"}, {ENOSPC, "fit into no window"}, {EPERM, "root"}}) {
+  for (const auto& [error, text] : {std::pair{ENOLINK, "link is down"},
+                                    {ENOSPC, "fit into no window"},
+                                    {EPERM, "lender does not let this host"},
+                                    {EACCES, "root"}}) {
     sysfs.borrow_error = error;
     done = borrower.borrow("03:00.0", options);
     ASSERT_FALSE(done);

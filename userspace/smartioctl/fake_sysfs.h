@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <initializer_list>
 #include <set>
 #include <stdexcept>
@@ -54,6 +55,7 @@ class FakeSysfs : public Sysfs {
     }
     root.put("class/smartio_host/fence", "");
     root.put("class/smartio_host/unfence", "");
+    root.put("class/smartio_export/allow", "");
   }
 
   void put(const std::string& name, std::string_view text) const { root_.put(name, text); }
@@ -207,6 +209,7 @@ class FakeSysfs : public Sysfs {
 class FakeKernel : public Kernel {
  public:
   Result<void> load_module(const std::string& name) override {
+    if (loading) loading(name);
     loaded.insert(name);
     if (missing.contains(name)) return fail("Module " + name + " not found");
     return {};
@@ -215,6 +218,7 @@ class FakeKernel : public Kernel {
   void pause(std::chrono::milliseconds time) override { Kernel::pause(std::min(time, std::chrono::milliseconds(1))); }
   std::string enable_at_boot() override { return enabled = true, ""; }
 
+  std::function<void(const std::string&)> loading;
   std::set<std::string> loaded;
   std::set<std::string> missing;
   bool enabled = false;

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "smartioctl/allow.h"
 #include "smartioctl/pci.h"
 #include "smartioctl/text.h"
 #include "smartioctl/view.h"
@@ -139,17 +140,19 @@ Outcome<void> Lender::write(const std::string& pci, const std::string& file, std
 }
 
 Outcome<void> Lender::load_modules(const Service& service) {
-  for (const std::string& name : {std::string("ntb_smartio"), std::string(service.driver)}) {
-    if (sysfs_.exists("module/" + name)) continue;
+  const auto load = [&](const std::string& name) -> Outcome<void> {
+    if (sysfs_.exists("module/" + name)) return {};
     const auto loaded = kernel_.load_module(name);
-    if (!loaded) {
-      return refuse(
-          fmt::format("the module {} can't be loaded ({}); it has to be installed for this kernel (make "
-                      "modules_install), and it takes root to load it",
-                      name, loaded.error().message));
-    }
-  }
-  return {};
+    if (loaded) return {};
+    return refuse(
+        fmt::format("the module {} can't be loaded ({}); it has to be installed for this kernel (make "
+                    "modules_install), and it takes root to load it",
+                    name, loaded.error().message));
+  };
+  if (auto loaded = load("ntb_smartio"); !loaded) return loaded;
+  // The driver takes all devices that are kept for it at once, not only the one that is lent now.
+  if (auto enforced = enforce(sysfs_, rules_, report_); !enforced) return enforced;
+  return load(std::string(service.driver));
 }
 
 std::string Lender::stock_driver(const std::string& pci, const Service& service) const {
@@ -444,7 +447,15 @@ Outcome<void> Lender::lend_choice(const Choice& choice, const Options& all_optio
   const auto all = controllers();
   const auto moved = std::ranges::find_if(
       all, [&](const std::string& pci) { return !choice.serial.empty() && serial(pci) == choice.serial; });
-  if (moved != all.end()) return lend(*moved, options);
+  if (moved != all.end()) {
+    if (rules_.has(slot) && !rules_.has(*moved)) {
+      return refuse(
+          fmt::format("{}: the chosen drive is in {} now, so the rule of who may borrow it does not fit any more; "
+                      "smartioctl allow makes one for {}, smartioctl allow any {} removes the old one",
+                      slot, *moved, *moved, slot));
+    }
+    return lend(*moved, options);
+  }
 
   const std::string forget = fmt::format("smartioctl unlend --persist {} forgets the choice", slot);
   if (!there) return refuse(fmt::format("{}: the chosen drive is not there; {}", slot, forget));

@@ -13,6 +13,7 @@
 #include "smartioctl/function.h"
 #include "smartioctl/kernel.h"
 #include "smartioctl/outcome.h"
+#include "smartioctl/rules.h"
 #include "smartioctl/sysfs.h"
 
 namespace smartio::ctl {
@@ -38,8 +39,8 @@ class Lender {
   /// Told what was done, a line at a time.
   using Report = std::function<void(const std::string&)>;
 
-  Lender(Sysfs& sysfs, Kernel& kernel, const DiskUse& use, const Choices& choices, Report report)
-      : sysfs_(sysfs), kernel_(kernel), use_(use), choices_(choices), report_(std::move(report)) {}
+  Lender(Sysfs& sysfs, Kernel& kernel, const DiskUse& use, const Choices& choices, const Rules& rules, Report report)
+      : sysfs_(sysfs), kernel_(kernel), use_(use), choices_(choices), rules_(rules), report_(std::move(report)) {}
 
   Outcome<void> lend(std::string_view address, const Options& options);
   /// Also of all virtual functions that a device lends: they are gone then.
@@ -68,6 +69,7 @@ class Lender {
 
   /// Why the device can't be had now.
   [[nodiscard]] Outcome<void> check(const std::string& pci, const Service& service, const Options& options) const;
+  /// With the rules in force before there is a driver that lends.
   Outcome<void> load_modules(const Service& service);
   /// The core lends the device with this PCI address once as permitted; with "-" before the address, no more.
   void permit(const std::string& allowance, const Permissions& permissions);
@@ -94,6 +96,7 @@ class Lender {
   Kernel& kernel_;
   const DiskUse& use_;
   const Choices& choices_;
+  const Rules& rules_;
   Report report_;
 };
 

@@ -43,7 +43,8 @@ class LendTest : public testing::Test {
   FakeDiskUse use{sysfs, proc.path(), "/nowhere"};
   Choices choices{etc.path()};
   std::vector<std::string> reports;
-  Lender lender{sysfs, kernel, use, choices, [this](const std::string& line) { reports.push_back(line); }};
+  Rules rules{etc.path() / "allow.d"};
+  Lender lender{sysfs, kernel, use, choices, rules, [this](const std::string& line) { reports.push_back(line); }};
   Lender::Options options;
 };
 
@@ -264,6 +265,19 @@ TEST_F(LendTest, AMovedDriveIsFollowed) {
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept[0].pci, kSecond);
   EXPECT_EQ(kept[0].serial, "S2");
+}
+
+TEST_F(LendTest, AMovedDriveIsNotLentWithoutItsRule) {
+  sysfs.add_drive(kSecond, "S2", "nvme");
+  ASSERT_TRUE(choices.keep({.pci = kFirst, .vendor = "0x1b36", .device = "0x0010", .serial = "S2", .model = ""}));
+  ASSERT_TRUE(rules.keep({.pci = kFirst, .hosts = {}, .names = {}}));
+  const auto done = lender.lend_all(options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("is in 0000:02:00.0 now"), HasSubstr("smartioctl allow")));
+  EXPECT_FALSE(lent(kSecond));
+  ASSERT_TRUE(rules.keep({.pci = kSecond, .hosts = {}, .names = {}}));
+  EXPECT_TRUE(lender.lend_all(options));
+  EXPECT_TRUE(lent(kSecond));
 }
 
 TEST_F(LendTest, AnotherDriveInTheChosenSlotIsNotLent) {
@@ -572,6 +586,47 @@ TEST_F(LendVirtualTest, AreLentAtEveryBoot) {
   EXPECT_EQ(driver(kPhysical), "e1000e");
   ASSERT_TRUE(lender.unlend(kPhysical, {.persist = true, .patience = std::chrono::milliseconds(20)}));
   EXPECT_THAT(choices.read().choices, IsEmpty());
+}
+
+// ---- rules ----
+
+/// What the core was told, as "DEVICE HOSTS".
+std::vector<std::string> told(const FakeSysfs& sysfs) {
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : sysfs.writes) {
+    if (name == "class/smartio_export/allow") lines.push_back(value);
+  }
+  return lines;
+}
+
+TEST_F(LendTest, RulesAreInForceBeforeTheDriverIsLoaded) {
+  ASSERT_TRUE(rules.keep({.pci = kFirst, .hosts = {"4c4c4544-0000-2010-8020-80c04f000001"}, .names = {"one"}}));
+  ASSERT_TRUE(rules.keep({.pci = kSecond, .hosts = {}, .names = {}}));
+  std::vector<std::string> before;
+  kernel.loading = [&](const std::string& name) {
+    if (name == "smartio_nvme_mgr") before = told(sysfs);
+  };
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_THAT(before, testing::ElementsAre("0000:01:00.0 4c4c4544-0000-2010-8020-80c04f000001", "0000:02:00.0 none"));
+}
+
+TEST_F(LendTest, ARuleThatCantBeReadLetsNobodyBorrow) {
+  etc.put("allow.d/0000:01:00.0.conf", "hosts = [\"borrower\"]\n");
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_THAT(told(sysfs), testing::ElementsAre("0000:01:00.0 none"));
+  EXPECT_THAT(reports, Contains(AllOf(HasSubstr("'borrower' is no UUID"), HasSubstr("no other host may borrow"))));
+}
+
+TEST_F(LendTest, NotLentWithoutItsRule) {
+  ASSERT_TRUE(rules.keep({.pci = kFirst, .hosts = {}, .names = {}}));
+  sysfs.answer = {ENOSPC, std::generic_category()};
+  const auto done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("the rule of 0000:01:00.0"));
+  EXPECT_FALSE(lent(kFirst));
+  EXPECT_EQ(driver(kFirst), "nvme");
+  std::filesystem::remove(sysfs.path("class/smartio_export/allow"));  // of an older module
+  EXPECT_FALSE(lender.lend(kFirst, options));
 }
 
 }  // namespace

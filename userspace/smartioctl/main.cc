@@ -12,7 +12,9 @@
 #include <ctime>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "smartioctl/allow.h"
 #include "smartioctl/borrow.h"
 #include "smartioctl/doctor.h"
 #include "smartioctl/fence.h"
@@ -28,7 +30,9 @@ struct Arguments {
   std::string sysfs = "/sys";
   std::string root = "/";
   std::string choices = "/etc/smartio/lend.d";
+  std::string rules = "/etc/smartio/allow.d";
   std::string device;
+  std::vector<std::string> words;
   std::string host;
   std::string at;
   std::string format = "text";
@@ -104,13 +108,30 @@ int lend_or_unlend(const Arguments& arguments, bool lending) {
   Kernel kernel;
   const DiskUse use(sysfs, "/proc", "/dev");
   const Choices choices(arguments.choices);
-  Lender lender(sysfs, kernel, use, choices, [](const std::string& line) { fmt::print("{}\n", line); });
+  const Rules rules(arguments.rules);
+  Lender lender(sysfs, kernel, use, choices, rules, [](const std::string& line) { fmt::print("{}\n", line); });
   Lender::Options options = arguments.lending;
   options.patience = std::chrono::seconds(arguments.timeout);
   const auto done = arguments.all      ? lender.lend_all(options)
                     : arguments.chosen ? lender.lend_chosen(arguments.device, options)
                     : lending          ? lender.lend(arguments.device, options)
                                        : lender.unlend(arguments.device, options);
+  std::fflush(stdout);
+  return done ? 0 : end_with(done.error());
+}
+
+int allow_or_enforce(const Arguments& arguments) {
+  Sysfs sysfs(arguments.sysfs);
+  const Rules rules(arguments.rules);
+  const auto report = [](const std::string& line) { fmt::print("{}\n", line); };
+  std::vector<std::string> hosts = arguments.words;
+  std::string device;
+  if (!arguments.all) {
+    device = hosts.back();
+    hosts.pop_back();
+  }
+  const auto done = arguments.all ? enforce(sysfs, rules, report)
+                                  : allow(sysfs, rules, hosts, device, arguments.lending.force, report);
   std::fflush(stdout);
   return done ? 0 : end_with(done.error());
 }
@@ -172,6 +193,10 @@ int run(int argc, char** argv) {
       ->envname("SMARTIO_CHOICES")
       ->capture_default_str();
 
+  app.add_option("--rules", arguments.rules, "folder of the rules which hosts may borrow which device")
+      ->envname("SMARTIO_RULES")
+      ->capture_default_str();
+
   auto* lend = app.add_subcommand("lend", "lend a drive to all hosts, or any PCI function to one");
   auto* device = lend->add_option("BDF", arguments.device, "its PCI address: 01:00.0 or 0000:01:00.0");
   auto* all = lend->add_flag("--all", arguments.all, "all that --persist chose");
@@ -194,6 +219,14 @@ int run(int argc, char** argv) {
   unlend->alias("take-back");
   unlend->add_option("BDF", arguments.device, "its PCI address")->required();
   unlend->add_flag("--persist", arguments.lending.persist, "and don't lend it at boot any more");
+  auto* allow_command = app.add_subcommand("allow", "say which hosts may borrow a device; others lose it");
+  auto* words =
+      allow_command->add_option("HOST", arguments.words, "names or UUIDs of hosts, or any or none; its address")
+          ->option_text("... EXPORT");
+  auto* every = allow_command->add_flag("--all", arguments.all, "put all rules that were made before in force");
+  words->excludes(every);
+  allow_command->add_flag("--force", arguments.lending.force, "although a host that may not borrow it any more has it")
+      ->excludes(every);
   auto* borrow =
       app.add_subcommand("borrow", "get a function that another host lends as a whole to this one's PCI bus");
   auto* give_back = app.add_subcommand("return", "return such a function to its lender");
@@ -238,10 +271,14 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (lend->parsed() && !arguments.all && arguments.device.empty()) throw CLI::RequiredError("BDF or --all");
+    if (allow_command->parsed() && !arguments.all && arguments.words.size() < 2) {
+      throw CLI::RequiredError("HOST and EXPORT, or --all");
+    }
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::kUsage);
   }
   if (lend->parsed() || unlend->parsed()) return lend_or_unlend(arguments, lend->parsed());
+  if (allow_command->parsed()) return allow_or_enforce(arguments);
   if (borrow->parsed() || give_back->parsed()) return borrow_or_return(arguments, borrow->parsed());
   if (list->parsed()) return show(arguments, list_text);
   if (status->parsed()) return show(arguments, status_text);

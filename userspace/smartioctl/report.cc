@@ -26,6 +26,14 @@ std::string held_text(const Export& device, std::size_t count, std::string_view 
   return device.service == "pci" ? "" : fmt::format("{}{}", before, plural(count, "queue pair"));
 }
 
+/// The hosts that may borrow it.
+std::string allowed_text(const View& view, const Export& device) {
+  if (!device.allowed) return "any";
+  std::vector<std::string> names;
+  for (const std::string& uuid : *device.allowed) names.push_back(view.name_of(uuid));
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string section(std::string_view title, const std::vector<std::vector<std::string>>& rows,
                     std::string_view nothing) {
   if (rows.size() < 2) return fmt::format("{}: {}\n", title, nothing);
@@ -99,13 +107,13 @@ std::string list_text(const View& view) {
   text += "\n" + section("Links", links, "none (is the NTB's driver loaded?)");
 
   std::vector<std::vector<std::string>> exports = {
-      {"DEVICE", "SERVICE", "MODEL", "SERIAL", "BORROWERS", "QUEUE PAIRS"}};
+      {"DEVICE", "SERVICE", "MODEL", "SERIAL", "BORROWERS", "QUEUE PAIRS", "MAY BORROW"}};
   std::vector<std::vector<std::string>> borrowers = {{"DEVICE", "BORROWER", "LINK", "SESSION", "QUEUE PAIRS"}};
   std::vector<std::vector<std::string>> queues = {{"DEVICE", "QID", "HOST", "SESSION", "ENTRIES", "SQ", "VECTOR"}};
   for (const Export& d : view.exports) {
     const std::string model = d.physical.empty() ? d.model : "a virtual function of " + d.physical;
     exports.push_back({d.pci, d.service, model, d.serial, fmt::format("{}", d.borrowers.items.size()),
-                       fmt::format("{}{}", d.holdings.items.size(), d.holdings.cut ? "+" : "")});
+                       fmt::format("{}{}", d.holdings.items.size(), d.holdings.cut ? "+" : ""), allowed_text(view, d)});
     for (const Borrower& b : d.borrowers.items) {
       borrowers.push_back(
           {d.pci, b.name, b.link, fmt::format("{:#x}", b.session), fmt::format("{}", held_by(d, b.session))});
@@ -159,6 +167,7 @@ std::string status_text(const View& view) {
     text += fmt::format("export {}: {}, {}{}{}{}\n", d.pci, d.service, plural(d.borrowers.items.size(), "borrower"),
                         held_text(d, d.holdings.items.size(), ", "), d.holdings.cut ? " and more" : "",
                         d.serial.empty() ? "" : ", serial " + d.serial);
+    if (d.allowed) text += fmt::format("  hosts that may borrow it: {}\n", allowed_text(view, d));
     for (const Borrower& b : d.borrowers.items) {
       text += fmt::format("  {} over {}{}\n", b.name, b.link, held_text(d, held_by(d, b.session), ": "));
     }

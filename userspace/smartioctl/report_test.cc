@@ -33,7 +33,7 @@ TEST(List, HasEverything) {
   const std::string text = list_text(lender());
   EXPECT_THAT(text, HasSubstr("  lender    aaaa  yes   no      -\n"));
   EXPECT_THAT(text, HasSubstr("  ntb0  up     borrower  3           1       -\n"));
-  EXPECT_THAT(text, HasSubstr("  0000:01:00.0  nvme     Emulated drive  S1      2          3\n"));
+  EXPECT_THAT(text, HasSubstr("  0000:01:00.0  nvme     Emulated drive  S1      2          3            any\n"));
   EXPECT_THAT(text, HasSubstr("  0000:01:00.0  borrower  ntb0   0x11     2\n"));
   EXPECT_THAT(text, HasSubstr("  0000:01:00.0  3    borrower  0x11     64       cmb     poll\n"));
   EXPECT_THAT(text, HasSubstr("  lender  0000:01:00.0  nvme     local  open   nvme1    nvme1n1\n"));
@@ -63,6 +63,16 @@ TEST(Status, SaysThatAllIsWellOrWhatIsNot) {
   EXPECT_THAT(status_text(view), HasSubstr("window 0 in: 4 GiB from 0x0, 4 MiB in use"));
   view.links[0].state = "down";
   EXPECT_THAT(status_text(view), HasSubstr("1 thing to look at:\n  link ntb0 to borrower is down"));
+}
+
+TEST(Allowed, HostsByNameOrUuid) {
+  View view = lender();
+  EXPECT_THAT(status_text(view), testing::Not(HasSubstr("may borrow")));
+  view.exports[0].allowed = {"bbbb", "dddd"};
+  EXPECT_THAT(list_text(view), HasSubstr("  3            borrower, dddd\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("\n  hosts that may borrow it: borrower, dddd\n"));
+  view.exports[0].allowed->clear();
+  EXPECT_THAT(list_text(view), HasSubstr("  3            none\n"));
 }
 
 TEST(Topology, Tree) {

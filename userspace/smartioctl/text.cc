@@ -69,6 +69,18 @@ bool all_hex(std::string_view text) {
 
 }  // namespace
 
+std::optional<std::vector<std::string>> parse_allowed(std::string_view text) {
+  text = trimmed(text);
+  if (text.empty() || text == "any") return std::nullopt;
+  std::vector<std::string> hosts;
+  while (!text.empty() && text != "none") {
+    const std::size_t end = text.find(',');
+    hosts.push_back(printable(text.substr(0, end)));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return hosts;
+}
+
 std::optional<std::string> parse_pci_address(std::string_view text) {
   // [DDDD:]BB:SS.F; a domain may have more than four digits (VMD).
   std::string_view domain = "0000";

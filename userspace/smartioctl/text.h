@@ -55,6 +55,9 @@ Lines<Borrower> parse_borrowers(std::string_view text);
 Lines<Holding> parse_holdings(std::string_view text);
 Lines<Window> parse_windows(std::string_view text);
 
+/// The hosts that may borrow a device: "none" or UUIDs with commas between; none at all for "any".
+std::optional<std::vector<std::string>> parse_allowed(std::string_view text);
+
 /// "0000:01:00.0" for that, for "01:00.0" and for either in capitals; none if it is no PCI address.
 std::optional<std::string> parse_pci_address(std::string_view text);
 

@@ -59,6 +59,14 @@ TEST(Holdings, StrangeLinesAreCounted) {
   EXPECT_EQ(parsed.unreadable, 3U);
 }
 
+TEST(Allowed, AnyNoneOrHosts) {
+  EXPECT_FALSE(parse_allowed("any\n"));
+  EXPECT_FALSE(parse_allowed(""));
+  EXPECT_THAT(parse_allowed("none\n").value(), testing::IsEmpty());
+  EXPECT_THAT(parse_allowed("a,b\n").value(), testing::ElementsAre("a", "b"));
+  EXPECT_THAT(parse_allowed("a\x1b").value(), testing::ElementsAre("a?"));
+}
+
 TEST(Windows, BothDirections) {
   const auto parsed = parse_windows(
       "in mw=0 base=0x0 size=0x100000000 used=0x400000\nout mw=1 base=0xfee00000 size=0x100000 used=0x0\n");

@@ -72,6 +72,7 @@ Export read_export(const Sysfs& sysfs, const std::string& pci) {
           .serial = controller.empty() ? "" : sysfs.text(below + "/serial"),
           .incarnation = sysfs.text(device + "/incarnation"),
           .queue_pairs = sysfs.text(device + "/queue_pairs"),
+          .allowed = parse_allowed(sysfs.read(at + "/allowed")),
           .borrowers = parse_borrowers(sysfs.read(at + "/borrowers")),
           .holdings = parse_holdings(sysfs.read(at + "/holdings"))};
 }
@@ -159,6 +160,11 @@ std::string Namespace::name() const {
     kept += word || kKept.contains(c) ? c : '_';
   }
   return fmt::format("{}-ns{}", kept, nsid);
+}
+
+std::string View::name_of(const std::string& uuid) const {
+  const auto host = std::ranges::find(hosts, uuid, &Host::uuid);
+  return host == hosts.end() || host->name.empty() ? uuid : host->name;
 }
 
 std::string View::self_name() const {
@@ -257,6 +263,7 @@ json to_json(const View& view) {
                    {"serial", or_null(d.serial)},
                    {"incarnation", or_null(d.incarnation)},
                    {"queue_pairs", or_null(d.queue_pairs)},
+                   {"allowed", d.allowed ? json(*d.allowed) : json("any")},
                    {"holdings_complete", !d.holdings.cut}};
     device["borrowers"] = array_of(d.borrowers.items, [](const Borrower& b) -> json {
       return {{"session", fmt::format("{:#x}", b.session)}, {"host", b.host}, {"name", b.name}, {"link", b.link}};

@@ -43,7 +43,8 @@ struct Export {
   std::string model;
   std::string serial;
   std::string incarnation;
-  std::string queue_pairs;  ///< as the manager puts it
+  std::string queue_pairs;                          ///< as the manager puts it
+  std::optional<std::vector<std::string>> allowed;  ///< UUIDs of the hosts that may borrow it; none: any may
   Lines<Borrower> borrowers;
   Lines<Holding> holdings;
 };
@@ -87,6 +88,8 @@ struct View {
   std::vector<Path> paths;
   std::vector<Choice> choices;
 
+  /// A host's name, or its UUID if it is not known.
+  [[nodiscard]] std::string name_of(const std::string& uuid) const;
   /// This host's name.
   [[nodiscard]] std::string self_name() const;
 };

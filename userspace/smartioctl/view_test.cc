@@ -53,6 +53,21 @@ TEST(View, Lender) {
   EXPECT_THAT(problems_of(view), IsEmpty());
 }
 
+TEST(View, WhoMayBorrow) {
+  const Scratch root;
+  put_lender(root);
+  const Sysfs sysfs(root.path());
+  const auto allowed = [&] {
+    return to_json(read_view(sysfs, Choices(root.path() / "lend.d")).value())["exports"][0]["allowed"];
+  };
+  EXPECT_EQ(allowed(), "any");
+  root.put("class/smartio_export/allow", "0000:01:00.0 bbbb,cccc\n");  // of the class: no export
+  root.put("class/smartio_export/0000:01:00.0/allowed", "bbbb,cccc\n");
+  EXPECT_EQ(allowed(), nlohmann::json({"bbbb", "cccc"}));
+  root.put("class/smartio_export/0000:01:00.0/allowed", "none\n");
+  EXPECT_EQ(allowed(), nlohmann::json::array());
+}
+
 TEST(View, Json) {
   const Scratch root;
   put_lender(root);

@@ -53,14 +53,14 @@ done
 exit 1)sh";
 
 // The lender's own driver has what nobody borrows any more.
-constexpr std::string_view kTakeBack = R"sh(for d in /sys/class/smartio_export/*; do
+constexpr std::string_view kTakeBack = R"sh(for d in /sys/class/smartio_export/*/; do
   until [ -z "$(cat $d/borrowers)" ]; do sleep 0.02; done
-  smartioctl unlend "${d##*/}" > /dev/null
+  smartioctl unlend "$(basename $d)" > /dev/null
 done)sh";
 
 constexpr std::string_view kUnlend = R"sh(! pkill -KILL -x fio || sleep 1
 ! [ -d /sys/module/smartio_nvme ] || rmmod smartio_nvme
-for d in /sys/class/smartio_export/*; do [ ! -e "$d" ] || smartioctl unlend "${d##*/}" > /dev/null; done
+for d in /sys/class/smartio_export/*/; do [ ! -e "$d" ] || smartioctl unlend "$(basename $d)" > /dev/null; done
 for m in nvme smartio_pci smartio_pci_stub smartio_nvme_mgr ntb_smartio; do ! [ -d /sys/module/$m ] || modprobe -r $m; done)sh";
 
 }  // namespace

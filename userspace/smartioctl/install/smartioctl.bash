@@ -29,8 +29,8 @@ _smartioctl_offered() {
 }
 _smartioctl_exports() {
 	local at
-	for at in "${SMARTIO_SYSFS:-/sys}"/class/smartio_export/*; do
-		if [ -e "$at" ]; then echo "${at##*/}"; fi
+	for at in "${SMARTIO_SYSFS:-/sys}"/class/smartio_export/*/; do
+		if [ -e "$at" ]; then basename "$at"; fi
 	done
 }
 # _smartioctl_hosts PATTERN: those that this host and its lenders know, with such a standing ("linked", "fenced" …);
@@ -55,7 +55,7 @@ _smartioctl() {
 	if declare -F _get_comp_words_by_ref >/dev/null; then _get_comp_words_by_ref -n : -c current -p before; fi
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		case $word in
-		lend | unlend | take-back | borrow | return | list | status | topology | doctor | fence | unfence | watch)
+		lend | unlend | take-back | allow | borrow | return | list | status | topology | doctor | fence | unfence | watch)
 			command=$word
 			break
 			;;
@@ -66,13 +66,13 @@ _smartioctl() {
 	--as) words='nvme pci' ;;
 	-n | --interval | --timeout | --vfs) words='' ;;
 	--at) words=$(_smartioctl_lenders) ;;
-	--sysfs | --choices)
+	--sysfs | --choices | --rules)
 		mapfile -t COMPREPLY < <(compgen -d -- "$current")
 		return
 		;;
 	*)
 		case $command in
-		'') words='lend unlend borrow return list status topology doctor fence unfence watch --help --version --sysfs --choices' ;;
+		'') words='lend unlend allow borrow return list status topology doctor fence unfence watch --help --version --sysfs --choices --rules' ;;
 		lend)
 			words="--all --chosen --persist --as --vfs --trust-borrowers --shared-group --force --timeout --help"
 			if [[ " ${COMP_WORDS[*]} " = *' --as nvme '* ]]; then
@@ -81,6 +81,7 @@ _smartioctl() {
 				words+=" $(_smartioctl_functions)"
 			fi
 			;;
+		allow) words="--all --force --help any none $(_smartioctl_hosts '*') $(_smartioctl_exports)" ;;
 		borrow) words="--for-vm --timeout --output --help $(_smartioctl_offered 0)" ;;
 		return) words="--force --help $(_smartioctl_offered 1)" ;;
 		unlend | take-back) words="--persist --force --timeout --help $(_smartioctl_exports)" ;;

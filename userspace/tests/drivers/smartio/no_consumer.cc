@@ -12,6 +12,7 @@ extern "C" {
 
 const struct attribute_group* smartio_host_class_groups[] = {nullptr};
 const struct attribute_group* smartio_host_groups[] = {nullptr};
+const struct attribute_group* smartio_export_class_groups[] = {nullptr};
 const struct attribute_group* smartio_export_groups[] = {nullptr};
 const struct attribute_group* smartio_path_groups[] = {nullptr};
 

@@ -9,9 +9,11 @@ int shim_snprintf(char* text, unsigned long size, const char* format, ...);
 #define pr_fmt(format) format
 #endif
 #define pr_info(format, ...) shim_log(pr_fmt(format), ##__VA_ARGS__)
+#define pr_notice pr_info
 #define pr_warn pr_info
 #define pr_err pr_info
 #define pr_info_ratelimited pr_info
+#define pr_notice_ratelimited pr_info
 #define pr_warn_ratelimited pr_info
 #ifndef __cplusplus
 #define snprintf shim_snprintf
