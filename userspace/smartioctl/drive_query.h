@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "smartioctl/nvme_admin.h"
+
 namespace smartio::ctl {
 
 struct DriveAnswer {
@@ -18,7 +20,7 @@ struct DriveAnswer {
 class DriveQuery {
  public:
   /// `dev` has the device files: "/dev", or that of another tree.
-  explicit DriveQuery(std::filesystem::path dev) : dev_(std::move(dev)) {}
+  explicit DriveQuery(std::filesystem::path dev) : admin_(std::move(dev)) {}
   DriveQuery(const DriveQuery&) = delete;
   DriveQuery& operator=(const DriveQuery&) = delete;
   virtual ~DriveQuery() = default;
@@ -26,7 +28,7 @@ class DriveQuery {
   [[nodiscard]] virtual std::optional<DriveAnswer> ask(const std::string& controller) const;
 
  private:
-  std::filesystem::path dev_;
+  NvmeAdmin admin_;
 };
 
 }  // namespace smartio::ctl

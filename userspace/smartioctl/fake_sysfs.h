@@ -105,8 +105,11 @@ class FakeSysfs : public Sysfs {
   }
   /// The physical function of an SR-IOV device, with a driver that makes virtual ones.
   void add_sriov_nic(const std::string& pci, unsigned total) {
-    const std::string at = "bus/pci/devices/" + pci;
     add_nic(pci, "eth4");
+    add_sriov(pci, total);
+  }
+  void add_sriov(const std::string& pci, unsigned total) const {
+    const std::string at = "bus/pci/devices/" + pci;
     put(at + "/sriov_totalvfs", std::to_string(total) + "\n");
     put(at + "/sriov_numvfs", "0\n");
     put(at + "/sriov_drivers_autoprobe", "1\n");

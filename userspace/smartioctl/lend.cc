@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "smartioctl/allow.h"
 #include "smartioctl/pci.h"
+#include "smartioctl/secondary_controllers.h"
 #include "smartioctl/text.h"
 #include "smartioctl/view.h"
 #include "smartioctl/virtual_functions.h"
@@ -301,6 +302,11 @@ Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& o
     if (auto made = functions.make(options.vfs); !made) return made;
   }
   functions.allow_reset(false);
+  if (auto online = bring_online(physical, options); !online) {
+    if (before == 0) static_cast<void>(functions.remove());
+    functions.allow_reset(!lends_virtual(physical));
+    return online;
+  }
   Options each = options;
   each.vfs = 0;
   each.persist = false;
@@ -315,6 +321,19 @@ Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& o
   report_(fmt::format("{} stays with the driver {}, and is not reset while its virtual functions are lent", physical,
                       driver(physical)));
   return keep(physical, kPci, options);
+}
+
+Outcome<void> Lender::bring_online(const std::string& physical, const Options& options) {
+  if (driver(physical) != kStock) return {};
+  std::vector<std::string> controllers;
+  // It comes some time after its driver has the function.
+  if (!wait_until(options.patience, [&] {
+        controllers = sysfs_.list(at(physical) + "/nvme");
+        return !controllers.empty() && sysfs_.text(fmt::format("class/nvme/{}/state", controllers[0])) == "live";
+      })) {
+    return refuse(fmt::format("{}: its controller does not come up{}", physical, log_of(physical)));
+  }
+  return SecondaryControllers(nvme_, controllers[0]).bring_online(options.vfs);
 }
 
 Outcome<void> Lender::unlend_virtual(const std::string& physical, const Options& options) {

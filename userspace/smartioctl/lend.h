@@ -12,6 +12,7 @@
 #include "smartioctl/disk_use.h"
 #include "smartioctl/function.h"
 #include "smartioctl/kernel.h"
+#include "smartioctl/nvme_admin.h"
 #include "smartioctl/outcome.h"
 #include "smartioctl/rules.h"
 #include "smartioctl/sysfs.h"
@@ -39,8 +40,15 @@ class Lender {
   /// Told what was done, a line at a time.
   using Report = std::function<void(const std::string&)>;
 
-  Lender(Sysfs& sysfs, Kernel& kernel, const DiskUse& use, const Choices& choices, const Rules& rules, Report report)
-      : sysfs_(sysfs), kernel_(kernel), use_(use), choices_(choices), rules_(rules), report_(std::move(report)) {}
+  Lender(Sysfs& sysfs, Kernel& kernel, const NvmeAdmin& nvme, const DiskUse& use, const Choices& choices,
+         const Rules& rules, Report report)
+      : sysfs_(sysfs),
+        kernel_(kernel),
+        nvme_(nvme),
+        use_(use),
+        choices_(choices),
+        rules_(rules),
+        report_(std::move(report)) {}
 
   Outcome<void> lend(std::string_view address, const Options& options);
   /// Also of all virtual functions that a device lends: they are gone then.
@@ -88,12 +96,15 @@ class Lender {
   [[nodiscard]] bool lends_virtual(const std::string& physical) const;
   Outcome<void> lend_virtual(const std::string& physical, const Options& options);
   Outcome<void> unlend_virtual(const std::string& physical, const Options& options);
+  /// A drive's virtual functions have queues and interrupts.
+  Outcome<void> bring_online(const std::string& physical, const Options& options);
   Outcome<void> lend_choice(const Choice& choice, const Options& options);
   /// Writes down where each chosen drive is now.
   void follow_moves(const std::vector<Choice>& choices);
 
   Sysfs& sysfs_;
   Kernel& kernel_;
+  const NvmeAdmin& nvme_;
   const DiskUse& use_;
   const Choices& choices_;
   const Rules& rules_;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "smartioctl/fake_nvme.h"
 #include "smartioctl/fake_sysfs.h"
 
 namespace smartio::ctl {
@@ -40,11 +41,12 @@ class LendTest : public testing::Test {
   Scratch etc;
   FakeSysfs sysfs{root};
   FakeKernel kernel;
+  FakeNvme nvme;
   FakeDiskUse use{sysfs, proc.path(), "/nowhere"};
   Choices choices{etc.path()};
   std::vector<std::string> reports;
   Rules rules{etc.path() / "allow.d"};
-  Lender lender{sysfs, kernel, use, choices, rules, [this](const std::string& line) { reports.push_back(line); }};
+  Lender lender{sysfs, kernel, nvme, use, choices, rules, [this](const std::string& line) { reports.push_back(line); }};
   Lender::Options options;
 };
 
@@ -586,6 +588,33 @@ TEST_F(LendVirtualTest, AreLentAtEveryBoot) {
   EXPECT_EQ(driver(kPhysical), "e1000e");
   ASSERT_TRUE(lender.unlend(kPhysical, {.persist = true, .patience = std::chrono::milliseconds(20)}));
   EXPECT_THAT(choices.read().choices, IsEmpty());
+}
+
+TEST_F(LendVirtualTest, OfADriveHaveQueuesAndInterrupts) {
+  sysfs.add_sriov(kFirst, 4);
+  sysfs.put("class/nvme/nvme0/state", "live\n");
+  nvme.secondary = {{.id = 1, .function = 1}, {.id = 2, .function = 2}};
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_TRUE(nvme.secondary[1].online);
+  EXPECT_EQ(driver(kFirst), "nvme");
+  nvme.secondary[1].online = false;  // a reset of the primary controller does that
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_TRUE(nvme.secondary[1].online);
+}
+
+TEST_F(LendVirtualTest, OfADriveThatHasNoneLeftAreNotLent) {
+  sysfs.add_sriov(kFirst, 4);
+  nvme.secondary = {{.id = 1, .function = 1}, {.id = 2, .function = 2}};
+  auto done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("its controller does not come up")) << "it is not live";
+  sysfs.put("class/nvme/nvme0/state", "live\n");
+  nvme.queues.primary = 14;
+  done = lender.lend(kFirst, options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("flexible queues"));
+  EXPECT_EQ(sysfs.text(std::string("bus/pci/devices/") + kFirst + "/sriov_numvfs"), "0");
+  EXPECT_EQ(sysfs.text(std::string("bus/pci/devices/") + kFirst + "/reset_method"), "default");
 }
 
 // ---- rules ----

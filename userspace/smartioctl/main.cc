@@ -106,10 +106,11 @@ int watch(const Arguments& arguments) {
 int lend_or_unlend(const Arguments& arguments, bool lending) {
   Sysfs sysfs(arguments.sysfs);
   Kernel kernel;
+  const NvmeAdmin nvme("/dev");
   const DiskUse use(sysfs, "/proc", "/dev");
   const Choices choices(arguments.choices);
   const Rules rules(arguments.rules);
-  Lender lender(sysfs, kernel, use, choices, rules, [](const std::string& line) { fmt::print("{}\n", line); });
+  Lender lender(sysfs, kernel, nvme, use, choices, rules, [](const std::string& line) { fmt::print("{}\n", line); });
   Lender::Options options = arguments.lending;
   options.patience = std::chrono::seconds(arguments.timeout);
   const auto done = arguments.all      ? lender.lend_all(options)
