@@ -51,7 +51,7 @@ endif()
 # With the IOMMUs on, only what they can change: how the drive and the NTBs reach memory, mapped and unmapped while I/O is
 # under way. What a command does at the drive, or a doorbell at the NTB, is the same with them off.
 set(NVME_IOMMU nvme/probe nvme/fio-verify nvme/passthrough nvme/reset-under-load)
-set(NTB_IOMMU ntb/perf ntb/netdev)
+set(NTB_IOMMU ntb/netdev)
 set(FAULTS_IOMMU faults/killed-host faults/removed-drive faults/removed-ntb)
 # The stock drivers on the other family: with the IOMMUs what goes through windows, without them the link and doorbells.
 set(NTB_INTEL_SPR ntb/link ntb/netdev)
@@ -64,7 +64,7 @@ set(SHARE_INTEL share/attach)
 set(SHARE_AGAIN share/attach share/interrupts share/sharing)
 # What the lender's IOMMU has to map: queues, data, interrupts, and all of it again after a boot. The emulation is slow there
 # (docs/fabric.md): what takes minutes is for check-long.
-set(SHARE_IOMMU share/attach share/nvme-cli share/interrupts share/commands share/lender-reboot)
+set(SHARE_IOMMU share/attach share/interrupts share/lender-reboot)
 set(TOOL_AGAIN)
 set(LENDING_NOIOMMU)
 # A lender with an IOMMU is what docs/lending.md recommends.

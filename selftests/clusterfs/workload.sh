@@ -3,7 +3,7 @@
 # All hosts work on one file system at once and check what the others do (userspace/tests/guest/fs_worker.cc says what), then
 # fio writes and verifies through it on all of them; afterwards fsck finds nothing.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-rounds=${FS_ROUNDS:-40} mib=${FS_MIB:-16}
+rounds=${FS_ROUNDS:-20} mib=${FS_MIB:-16}
 # O2CB has no POSIX locks between hosts (docs/cluster-filesystems.md).
 local_posix=(); [ "$fs" = gfs2 ] || local_posix=(--local-posix)
 
