@@ -135,6 +135,19 @@ bool session_domain_is_own(struct session *session)
 	return smp_load_acquire(&session->domain);
 }
 
+/*
+ * Whether it leads nowhere from [@addr, @addr + @size) on, and could: beside
+ * the borrower's range and the interrupts of both hosts. The range has not been
+ * found to overflow.
+ */
+bool session_domain_is_free(struct session *session, u64 addr, u64 size)
+{
+	u64 end = addr + size, last = session->domain->geometry.aperture_end;
+
+	return addr >= session->domain_size && end - 1 <= last &&
+	       (addr >= DOMAIN_HOLE_END || end <= DOMAIN_IRQ_BASE);
+}
+
 /* As session_ops.dma, in it. */
 int session_domain_dma(struct session *session, u64 addr, u64 size,
 		       u64 *device_addr)

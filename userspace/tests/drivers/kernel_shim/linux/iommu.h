@@ -13,6 +13,9 @@
 /* With what is mapped there, if it is not the one that a group begins with. */
 struct iommu_domain {
   unsigned type;
+  struct {
+    u64 aperture_end;
+  } geometry;
   int mappings;
   struct {
     unsigned long iova;
@@ -36,7 +39,9 @@ static inline struct iommu_domain* iommu_get_domain_for_dev(struct device* dev) 
 
 static inline struct iommu_domain* iommu_paging_domain_alloc(struct device* dev) {
   (void)dev;
-  return (struct iommu_domain*)kzalloc(sizeof(struct iommu_domain), GFP_KERNEL);
+  struct iommu_domain* domain = (struct iommu_domain*)kzalloc(sizeof(struct iommu_domain), GFP_KERNEL);
+  domain->geometry.aperture_end = (1ULL << 39) - 1;
+  return domain;
 }
 
 static inline void iommu_domain_free(struct iommu_domain* domain) { kfree(domain); }
@@ -50,6 +55,17 @@ static inline int iommu_map(struct iommu_domain* domain, unsigned long iova, phy
   domain->mapped[domain->mappings].phys = phys;
   domain->mapped[domain->mappings].size = size;
   domain->mapped[domain->mappings++].prot = prot;
+  return 0;
+}
+
+/* What was mapped at once goes at once; the others keep their order. */
+static inline size_t iommu_unmap(struct iommu_domain* domain, unsigned long iova, size_t size) {
+  for (int i = 0; i < domain->mappings; ++i) {
+    if (domain->mapped[i].iova != iova || domain->mapped[i].size != size) continue;
+    for (--domain->mappings; i < domain->mappings; ++i) domain->mapped[i] = domain->mapped[i + 1];
+    return size;
+  }
+  shim_assert(false, "what is unmapped is mapped");
   return 0;
 }
 
