@@ -135,7 +135,8 @@ EXPORT_SYMBOL_GPL(smartio_space_phys);
  * smartio_peer_map() - let the function reach registers of another one
  * @sdev: the path, with a session open that has addresses of its own
  *	(struct smartio_space, @own)
- * @addr: where the function finds them: a device address beyond its space
+ * @addr: where the function finds them: a device address beyond its space, or
+ *	in the last 2 MiB of it, where nothing else is mapped meanwhile
  * @peer: the registers, of a function of the same lender that this host has, too
  *
  * It goes from the one to the other inside the lender. It ends with

@@ -32,6 +32,9 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 void session_domain_close(struct session *session);
 bool session_domain_is_own(struct session *session);
 bool session_domain_is_free(struct session *session, u64 addr, u64 size);
+bool session_domain_is_pages(struct session *session, u64 addr, u64 size);
+void session_domain_leave(struct session *session, u64 addr, u64 size);
+void session_domain_rejoin(struct session *session, u64 addr, u64 size);
 int session_domain_dma(struct session *session, u64 addr, u64 size,
 		       u64 *device_addr);
 int session_domain_irq(struct session *session, u64 addr, u64 *device_addr);

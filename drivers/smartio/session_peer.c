@@ -26,6 +26,7 @@
  * @session: whose device reaches
  * @addr: a device address in its domain
  * @size: bytes
+ * @in_range: in the place of pages of the borrower's range
  */
 struct session_peer {
 	struct list_head of_session;
@@ -33,6 +34,7 @@ struct session_peer {
 	struct session *session;
 	u64 addr;
 	u64 size;
+	bool in_range;
 };
 
 /* All mappings: session->reaches and session->reached of all sessions. */
@@ -42,27 +44,48 @@ static void session_peer_end(struct session_peer *mapping)
 {
 	lockdep_assert_held(&session_peers_lock);
 	iommu_unmap(mapping->session->domain, mapping->addr, mapping->size);
+	if (mapping->in_range)
+		session_domain_rejoin(mapping->session, mapping->addr,
+				      mapping->size);
 	list_del(&mapping->of_session);
 	list_del(&mapping->of_target);
 	kfree(mapping);
 }
 
-/* Where the domain leads nowhere, and where the IOMMU has addresses. */
-static int session_peer_place(struct session *session, u64 addr, u64 size)
+/* Where the domain leads nowhere, or where it consists of single pages. */
+static int session_peer_place(struct session_peer *new)
 {
+	struct session *session = new->session;
 	struct session_peer *mapping;
 	unsigned int count = 0;
 
 	lockdep_assert_held(&session_peers_lock);
-	if (!session_domain_is_free(session, addr, size))
+	new->in_range = session_domain_is_pages(session, new->addr, new->size);
+	if (!new->in_range &&
+	    !session_domain_is_free(session, new->addr, new->size))
 		return -ERANGE;
 	list_for_each_entry(mapping, &session->reaches, of_session) {
-		if (addr < mapping->addr + mapping->size &&
-		    mapping->addr < addr + size)
+		if (new->addr < mapping->addr + mapping->size &&
+		    mapping->addr < new->addr + new->size)
 			return -EEXIST;
 		count++;
 	}
 	return count < SESSION_PEERS_MAX ? 0 : -ENOSPC;
+}
+
+/* In a place that was found for it. */
+static int session_peer_lead(struct session_peer *new, phys_addr_t phys,
+			     int prot)
+{
+	int ret;
+
+	if (new->in_range)
+		session_domain_leave(new->session, new->addr, new->size);
+	ret = iommu_map(new->session->domain, new->addr, phys, new->size, prot,
+			GFP_KERNEL);
+	if (ret && new->in_range)
+		session_domain_rejoin(new->session, new->addr, new->size);
+	return ret;
 }
 
 static int session_peer_add(struct session *session, struct session *target,
@@ -88,12 +111,10 @@ static int session_peer_add(struct session *session, struct session *target,
 	mapping->addr = le64_to_cpu(peer->addr);
 	mapping->size = le64_to_cpu(peer->size);
 	mutex_lock(&session_peers_lock);
-	ret = session_peer_place(session, mapping->addr, mapping->size);
+	ret = session_peer_place(mapping);
 	if (!ret)
-		ret = iommu_map(session->domain, mapping->addr,
-				pci_resource_start(pdev, bar) +
-				le64_to_cpu(peer->offset), mapping->size, prot,
-				GFP_KERNEL);
+		ret = session_peer_lead(mapping, pci_resource_start(pdev, bar) +
+					le64_to_cpu(peer->offset), prot);
 	if (ret) {
 		kfree(mapping);
 	} else {

@@ -14,7 +14,10 @@
 
 /* Functions that are here, whose registers may be mapped for others. */
 static LIST_HEAD(borrow_peers);
-static DEFINE_SPINLOCK(borrow_peers_lock);	/* the list */
+static DEFINE_SPINLOCK(borrow_peers_lock);	/* the list, and the next two */
+/* All their registers are between these: most of what is mapped is not. */
+static phys_addr_t borrow_peers_start = PHYS_ADDR_MAX;
+static phys_addr_t borrow_peers_end;
 
 /**
  * struct borrow_reach - registers of another function that one reaches
@@ -32,6 +35,23 @@ struct borrow_reach {
 	bool gone;
 };
 
+static void borrow_peers_bound(void)
+{
+	phys_addr_t start = PHYS_ADDR_MAX, end = 0;
+	struct borrow_function *f;
+	unsigned int i;
+
+	lockdep_assert_held(&borrow_peers_lock);
+	list_for_each_entry(f, &borrow_peers, peers) {
+		for (i = 0; i < f->bar_count; i++) {
+			start = min(start, f->bars[i].start);
+			end = max(end, PAGE_ALIGN(f->bars[i].end + 1));
+		}
+	}
+	WRITE_ONCE(borrow_peers_start, start);
+	WRITE_ONCE(borrow_peers_end, end);
+}
+
 /* A function has its registers. */
 void borrow_peer_add(struct borrow_function *f)
 {
@@ -40,6 +60,7 @@ void borrow_peer_add(struct borrow_function *f)
 	f->session = smartio_session_id(f->sdev);
 	spin_lock_irq(&borrow_peers_lock);
 	list_add_tail(&f->peers, &borrow_peers);
+	borrow_peers_bound();
 	spin_unlock_irq(&borrow_peers_lock);
 }
 
@@ -50,6 +71,7 @@ void borrow_peer_del(struct borrow_function *f)
 
 	spin_lock_irq(&borrow_peers_lock);
 	list_del(&f->peers);
+	borrow_peers_bound();
 	spin_unlock_irq(&borrow_peers_lock);
 	list_for_each_entry_safe(reach, next, &f->reaches, entry)
 		kfree(reach);
@@ -131,7 +153,7 @@ static const char *borrow_peer_why(int error)
 	case -EWOULDBLOCK:
 		return "whoever maps them can't wait for the lender";
 	case -ERANGE:
-		return "the address is among those of this host's memory, or the lender's IOMMU does not have it";
+		return "the address is among those of this host's memory, and not in the last 2 MiB, or the lender's IOMMU does not have it";
 	default:
 		return "the lender refuses";
 	}
@@ -153,6 +175,10 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 	bool taken;
 	int ret;
 
+	if (list_empty(&f->reaches) &&
+	    (phys >= READ_ONCE(borrow_peers_end) ||
+	     phys + size <= READ_ONCE(borrow_peers_start)))
+		return -ENODEV;
 	spin_lock_irqsave(&f->reaches_lock, flags);
 	taken = borrow_reach_find(f, iova, size);
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
@@ -192,6 +218,8 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 	unsigned long flags;
 	int ret;
 
+	if (list_empty(&f->reaches))
+		return 0;
 	spin_lock_irqsave(&f->reaches_lock, flags);
 	reach = borrow_reach_find(f, iova, size);
 	if (reach && (reach->gone || reach->iova != iova || reach->size > size))
@@ -224,6 +252,8 @@ phys_addr_t borrow_peer_phys(struct borrow_function *f, u64 iova)
 	phys_addr_t phys = 0;
 	unsigned long flags;
 
+	if (list_empty(&f->reaches))
+		return 0;
 	spin_lock_irqsave(&f->reaches_lock, flags);
 	reach = borrow_reach_find(f, iova, 1);
 	if (reach && !reach->gone)

@@ -8,10 +8,10 @@
 // vfio_edu DOMAIN:BUS:SLOT.FUNCTION store|fetch ADDRESS BYTES…
 //   The device stores so many bytes of 0xa5 at an address that nobody mapped for it, or fetches them from there; how
 //   many of those are 0xff is printed.
-// vfio_edu DOMAIN:BUS:SLOT.FUNCTION peer TARGET BAR
-//   The first 4 KiB of a BAR of another function, which may be any memory, are mapped for the device. It fetches them and
-//   stores them back changed, several times. Then TARGET is let go, "let-go 1" is printed, a line is read, and
-//   the device fetches and stores once more where they were.
+// vfio_edu DOMAIN:BUS:SLOT.FUNCTION peer TARGET BAR ADDRESS
+//   The first 4 KiB of a BAR of another function, which is memory, are mapped for the device at ADDRESS. The device fetches
+//   them, and stores others there, several times. Then TARGET is let go, and "let-go 1" is printed. After each line "late"
+//   the device fetches and stores once more at ADDRESS; any other line ends it.
 //
 // What comes of it is printed, one "WORD VALUE" a line. Ends with 1 if something can't be done; whether the values are
 // right is the caller's to judge.
@@ -33,6 +33,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <iostream>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -290,6 +291,7 @@ void unmap_for(const Function& device, std::uint64_t iova, std::size_t size) {
 struct Peer {
   std::string pci;
   std::uint32_t bar;
+  std::uint64_t place;
 };
 
 /// Words of the target, in order: each load crosses whatever lies between.
@@ -302,7 +304,6 @@ std::size_t count_words(const Registers& target, std::uint32_t first) {
 
 void reach(const Function& device, const Registers& edu, int event, std::span<std::uint8_t> bytes, std::uint64_t iova,
            const Peer& peer) {
-  constexpr std::uint64_t kPeer = std::uint64_t{1} << 38U;
   constexpr int kRounds = 8;
   constexpr std::uint32_t kFirst = 0x10000;
   constexpr std::uint32_t kSecond = 0x5a000000;
@@ -320,8 +321,8 @@ void reach(const Function& device, const Registers& edu, int event, std::span<st
     const Registers target(window);
     for (std::uint32_t i = 0; i < kDeviceBufferSize / sizeof(i); ++i) target.write(i * sizeof(i), kFirst + i);
     fmt::print("target {}\n", count_words(target, kFirst));
-    map_for(device, window.get(), kPeer, kDeviceBufferSize);
-    for (int round = 0; round < kRounds; ++round) copy(edu, event, kPeer, kDeviceBuffer, 0, "fetched");
+    map_for(device, window.get(), peer.place, kDeviceBufferSize);
+    for (int round = 0; round < kRounds; ++round) copy(edu, event, peer.place, kDeviceBuffer, 0, "fetched");
     std::ranges::fill(bytes, std::uint8_t{0});
     copy(edu, event, kDeviceBuffer, iova, kDmaToMemory, "shown");
     std::size_t same = 0;
@@ -333,15 +334,17 @@ void reach(const Function& device, const Registers& edu, int event, std::span<st
     fmt::print("fetched-words {}\n", same);
     store(kSecond);
     copy(edu, event, iova, kDeviceBuffer, 0, "taken");
-    for (int round = 0; round < kRounds; ++round) copy(edu, event, kDeviceBuffer, kPeer, kDmaToMemory, "stored");
+    for (int round = 0; round < kRounds; ++round) copy(edu, event, kDeviceBuffer, peer.place, kDmaToMemory, "stored");
     fmt::print("stored-words {}\n", count_words(target, kSecond));
   }
   fmt::print("let-go 1\n");
   std::fflush(stdout);
-  if (std::getchar() == EOF) throw std::runtime_error("nobody says when to go on");
-  copy(edu, event, kPeer, kDeviceBuffer, 0, "late-fetch", sizeof(std::uint64_t));
-  copy(edu, event, kDeviceBuffer, kPeer, kDmaToMemory, "late-store", sizeof(std::uint64_t));
-  unmap_for(device, kPeer, kDeviceBufferSize);
+  for (std::string line; std::getline(std::cin, line) && line == "late";) {
+    copy(edu, event, peer.place, kDeviceBuffer, 0, "late-fetch", sizeof(std::uint64_t));
+    copy(edu, event, kDeviceBuffer, peer.place, kDmaToMemory, "late-store", sizeof(std::uint64_t));
+    std::fflush(stdout);
+  }
+  unmap_for(device, peer.place, kDeviceBufferSize);
 }
 
 void run(const std::string& pci, const std::vector<Attack>& attacks, const std::optional<Peer>& peer) {
@@ -397,8 +400,11 @@ int vfio_edu_main(int argc, char** argv) {
   const std::span<char*> words(argv, static_cast<std::size_t>(argc));
   try {
     if (words.size() < 2) throw std::runtime_error("vfio_edu DOMAIN:BUS:SLOT.FUNCTION [store|fetch ADDRESS BYTES]…");
-    if (words.size() == 5 && std::string(words[2]) == "peer") {
-      run(words[1], {}, Peer{.pci = words[3], .bar = static_cast<std::uint32_t>(std::stoul(words[4]))});
+    if (words.size() == 6 && std::string(words[2]) == "peer") {
+      run(words[1], {},
+          Peer{.pci = words[3],
+               .bar = static_cast<std::uint32_t>(std::stoul(words[4])),
+               .place = std::stoull(words[5], nullptr, 0)});
     } else {
       run(words[1], attacks_of(words.subspan(2)), {});
     }

@@ -161,7 +161,7 @@ TEST_F(Peer, HasTheRegistersThatItsBorrowerMayReach) {
 
 TEST_F(Peer, HasAPlaceOfItsOwn) {
   wire_peer peer = wish();
-  for (const u64 taken : {u64{0}, kSize - 0x1000, u64{0xFEDF'F000}, u64{0xFEEF'F000}, (1ULL << 39) - 0x1000}) {
+  for (const u64 taken : {u64{0}, kSize - 0x201000, kSize - 0x1000, u64{0xFEDF'F000}, u64{0xFEEF'F000}, u64{0x7F'FFFF'F000}}) {
     peer.addr = taken;
     EXPECT_EQ(map(peer), -ERANGE) << std::hex << taken;
   }
@@ -175,9 +175,29 @@ TEST_F(Peer, HasAPlaceOfItsOwn) {
   EXPECT_EQ(unmap(0, kSize), -ENOENT) << "the borrower's own range";
 }
 
+TEST_F(Peer, TakesThePlaceOfPagesAtTheEndOfTheRange) {
+  wire_peer peer = wish();
+  peer.addr = kSize - 0x200000;
+  ASSERT_EQ(map(peer), 0);
+  const auto& all = group.attached->mapped;
+  ASSERT_EQ(group.attached->mappings, 3);
+  EXPECT_EQ(all[0].size, peer.addr);
+  EXPECT_EQ(all[1].iova, peer.addr + 0x2000);
+  EXPECT_EQ(all[1].phys, FakeLink::kWindow + kBase + peer.addr + 0x2000);
+  EXPECT_EQ(all[2].iova, peer.addr);
+  EXPECT_EQ(all[2].phys, kTargetBar + 0x1000);
+  EXPECT_EQ(map(peer), -EEXIST);
+  // Back to the borrower's memory, when the registers are gone.
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, reached), 0);
+  ASSERT_EQ(group.attached->mappings, 2);
+  EXPECT_EQ(all[0].size, peer.addr + 0x2000);
+  EXPECT_EQ(all[1].iova, peer.addr + 0x2000);
+  EXPECT_EQ(unmap(peer.addr, 0x2000), -ENOENT);
+}
+
 TEST_F(Peer, IsAskedForInWholePages) {
   wire_peer peer = wish();
-  for (u64 wire_peer::* field : {&wire_peer::addr, &wire_peer::size, &wire_peer::offset}) {
+  for (__le64 wire_peer::* field : {&wire_peer::addr, &wire_peer::size, &wire_peer::offset}) {
     peer = wish();
     peer.*field += 8;
     EXPECT_EQ(map(peer), -EINVAL);
