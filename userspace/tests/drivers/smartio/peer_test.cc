@@ -120,6 +120,7 @@ TEST_F(Peer, EndsWithTheLink) {
 
 TEST_F(Peer, IsOfTheSameBorrower) {
   FakeLink b{"ntb1"};
+  b.dma = &ntb;
   ASSERT_EQ(b.join(host('b')), 0);
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, reached), 0);
   reached = open(b, target.device);
@@ -130,6 +131,7 @@ TEST_F(Peer, IsOfTheSameBorrower) {
 
 TEST_F(Peer, MayBeBorrowedOverAnotherLink) {
   FakeLink second{"ntb1"};
+  second.dma = &ntb;
   ASSERT_EQ(second.join(host('a')), 0);
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, reached), 0);
   reached = open(second, target.device);
