@@ -135,6 +135,8 @@ if(SMARTIO_LONG)
 endif()
 on_cluster(lending pair-lending lending/devices ${DEVICES} lending/two)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
+# Functions that reach each other.
+on_cluster(peers pair-peers lending/peer-to-peer)
 # Virtual functions of one device.
 on_cluster(vfs star-vfs lending/vfs lending/vfs-nvme)
 # The image for them has the stock kernel's KVM.

@@ -109,6 +109,7 @@ struct session_bar;
  * @segment_free: and back
  * @bar_map: let it reach part of a BAR; fills in peer_addr
  * @bar_unmap: and no longer
+ * @withdraw: no other device reaches the registers any more; may be NULL
  * @detach: the device reaches nothing of the borrower any more; may be NULL. For
  *	exclusive exports only.
  * @acquire: the session holds on to @peer now
@@ -132,6 +133,7 @@ struct session_ops {
 			     struct session_segment *segment);
 	int (*bar_map)(struct session *session, struct session_bar *bar);
 	void (*bar_unmap)(struct session *session, struct session_bar *bar);
+	void (*withdraw)(struct session *session);
 	void (*detach)(struct session *session);
 	void (*acquire)(struct session *session);
 	void (*release)(struct session *session);
@@ -205,6 +207,9 @@ struct session_bar {
  * @domain_size: bytes from there on
  * @domain_lock: protects @domain_irqs
  * @domain_irqs: pages of the borrower's interrupts that it leads to
+ * @reaches: registers of other devices that its device reaches;
+ *	session_peer.c's, like the next
+ * @reached: which other devices reach its device's registers
  * @peer: what joins it with its borrower; the ops know
  */
 struct session {
@@ -229,6 +234,8 @@ struct session {
 	u64 domain_size;
 	struct mutex domain_lock;	/* domain_irqs */
 	bool domain_irqs[SESSION_IRQ_PAGES];
+	struct list_head reaches;
+	struct list_head reached;
 	void *peer;
 };
 
@@ -327,6 +334,8 @@ int session_segment_alloc(struct session *session, size_t size, void *cpu,
 int session_segment_free(struct session *session, u32 handle);
 int session_bar_map(struct session *session, unsigned int bar, u64 offset,
 		    size_t size, u64 *peer_addr);
+bool session_bar_allowed(struct session *session, unsigned int bar, u64 offset,
+			 size_t size);
 int session_irq_move(struct session *session, u64 from_addr, u32 from_data,
 		     u64 addr, u32 data);
 void session_bars_free(struct session *session);

@@ -50,6 +50,27 @@ struct wire_addresses {
 	__le64 hole_size;
 };
 
+#define WIRE_PEER_READ	1
+#define WIRE_PEER_WRITE	2
+
+/**
+ * struct wire_peer - registers of one device, for another one of the receiver
+ * @addr: where the other one finds them, a device address
+ * @size: bytes
+ * @target: the session in which the sender has the one with the registers
+ * @offset: in @bar, in bytes
+ * @bar: number
+ * @access: WIRE_PEER_...
+ */
+struct wire_peer {
+	__le64 addr;
+	__le64 size;
+	__le64 target;
+	__le64 offset;
+	__le32 bar;
+	__le32 access;
+};
+
 struct wire_segment {
 	__le64 peer_addr;
 	__le64 device_addr;

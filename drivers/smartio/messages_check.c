@@ -34,6 +34,9 @@ bool messages_payload_ok(const struct wire_message *message,
 		return message->length == sizeof(struct wire_range);
 	case WIRE_IRQ_MOVE:
 		return message->length == sizeof(struct wire_irq_move);
+	case WIRE_PEER_MAP:
+	case WIRE_PEER_UNMAP:
+		return message->length == sizeof(struct wire_peer);
 	case WIRE_FENCE:
 		return message->length == sizeof(*fence) &&
 		       le32_to_cpu(fence->fenced) <= 1 &&

@@ -42,6 +42,7 @@ struct smartio_path;
  * @bar_phys: where CPUs find part of a BAR; may be NULL
  * @own_addresses: see smartio_space_alloc(); fills in what the lender says; may
  *	be NULL
+ * @peer_map, @peer_unmap: see smartio_peer_map(); may be NULL
  * @link: for what only a link can do; NULL: none
  * @irq_alloc, @irq_free: see smartio_irq_alloc()
  * @irq_move: let the device, in session @id, send another message; NULL: the
@@ -78,6 +79,10 @@ struct smartio_path_ops {
 			u64 offset, size_t size, phys_addr_t *phys);
 	int (*own_addresses)(struct smartio_path *path, u64 id,
 			     struct smartio_space *space);
+	int (*peer_map)(struct smartio_path *path, u64 id, u64 addr,
+			const struct smartio_peer *peer);
+	int (*peer_unmap)(struct smartio_path *path, u64 id, u64 addr,
+			  u64 size);
 	struct smartio_link *(*link)(struct smartio_path *path);
 	int (*irq_alloc)(struct smartio_path *path, const struct cpumask *cpus,
 			 const char *name, struct smartio_irq *irq);

@@ -132,6 +132,55 @@ phys_addr_t smartio_space_phys(struct smartio_device *sdev, u64 addr)
 EXPORT_SYMBOL_GPL(smartio_space_phys);
 
 /**
+ * smartio_peer_map() - let the function reach registers of another one
+ * @sdev: the path, with a session open that has addresses of its own
+ *	(struct smartio_space, @own)
+ * @addr: where the function finds them: a device address beyond its space, or
+ *	in the last 2 MiB of it, where nothing else is mapped meanwhile
+ * @peer: the registers, of a function of the same lender that this host has, too
+ *
+ * It goes from the one to the other inside the lender. It ends with
+ * smartio_peer_unmap(), or with either session; then accesses are refused.
+ *
+ * Context: process, may sleep for seconds.
+ * Return: 0; -EOPNOTSUPP: it has no addresses of its own; -ENOENT: no such
+ * session; -EACCES: not this host's, or not its registers; -EEXIST; -ERANGE: the
+ * lender's IOMMU has no such address; -EINVAL; -ENOSPC; -ENOLINK; -ETIMEDOUT.
+ */
+int smartio_peer_map(struct smartio_device *sdev, u64 addr,
+		     const struct smartio_peer *peer)
+{
+	struct smartio_path *path = to_path(sdev);
+	u64 id = smartio_path_session(path);
+
+	might_sleep();
+	if (!path->ops->peer_map)
+		return -EOPNOTSUPP;
+	return id ? path->ops->peer_map(path, id, addr, peer) : -ENOLINK;
+}
+EXPORT_SYMBOL_GPL(smartio_peer_map);
+
+/**
+ * smartio_peer_unmap() - and no longer
+ * @sdev: the path
+ * @addr: with which smartio_peer_map() succeeded
+ * @size: as there
+ *
+ * Context: process, may sleep for seconds.
+ * Return: 0: it reaches them no more, also if a session is over; -ETIMEDOUT.
+ */
+int smartio_peer_unmap(struct smartio_device *sdev, u64 addr, u64 size)
+{
+	struct smartio_path *path = to_path(sdev);
+	u64 id = smartio_path_session(path);
+	int ret = id ? path->ops->peer_unmap(path, id, addr, size) : 0;
+
+	/* the lender has ended it, or does so before anybody gets the device */
+	return ret == -ENOLINK || ret == -ENOENT ? 0 : ret;
+}
+EXPORT_SYMBOL_GPL(smartio_peer_unmap);
+
+/**
  * smartio_bar_resource() - registers of the device, as drivers claim them
  * @sdev: the path, with a session open
  * @bar: number

@@ -114,6 +114,24 @@ int session_bar_map(struct session *session, unsigned int bar, u64 offset,
 	return ret;
 }
 
+/* Whether a session may reach these registers, which it need not have mapped. */
+bool session_bar_allowed(struct session *session, unsigned int bar, u64 offset,
+			 size_t size)
+{
+	struct session_bar *range;
+	bool allowed = false;
+	u64 end;
+
+	if (!size || check_add_overflow(offset, (u64)size, &end))
+		return false;
+	mutex_lock(&session->lock);
+	list_for_each_entry(range, &session->bars, entry)
+		allowed |= range->bar == bar && offset >= range->offset &&
+			   end <= range->offset + range->size;
+	mutex_unlock(&session->lock);
+	return allowed;
+}
+
 /*
  * What a session may reach of the device. Before the lender's half gives any
  * of that to somebody else.

@@ -7,6 +7,7 @@
 
 struct session;
 struct wire_addresses;
+struct wire_peer;
 
 /* ---- local.c: both ends on this host ---- */
 
@@ -30,9 +31,20 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 			struct wire_addresses *addresses);
 void session_domain_close(struct session *session);
 bool session_domain_is_own(struct session *session);
+bool session_domain_is_free(struct session *session, u64 addr, u64 size);
+bool session_domain_is_pages(struct session *session, u64 addr, u64 size);
+void session_domain_leave(struct session *session, u64 addr, u64 size);
+void session_domain_rejoin(struct session *session, u64 addr, u64 size);
 int session_domain_dma(struct session *session, u64 addr, u64 size,
 		       u64 *device_addr);
 int session_domain_irq(struct session *session, u64 addr, u64 *device_addr);
+
+/* ---- session_peer.c: one lent device reaches another ---- */
+
+int session_peer_map(struct session *session, const struct wire_peer *peer);
+int session_peer_unmap(struct session *session, u64 addr, u64 size);
+void session_peer_forget(struct session *session);
+void session_peer_withdraw(struct session *session);
 
 /* ---- remote_session.c: this host as a lender ---- */
 

@@ -284,6 +284,49 @@ static int remote_own_addresses(struct smartio_path *path, u64 id,
 	return 0;
 }
 
+static int remote_peer_ask(struct smartio_path *path, u16 type, u64 session,
+			   const struct wire_peer *peer)
+{
+	struct remote *remote = path->private;
+	struct wire_message message = {
+		.type = type,
+		.object = READ_ONCE(remote->device),
+		.context = session,
+		.length = sizeof(*peer),
+	};
+	size_t none = 0;
+
+	return remote->link->ops->call(remote->link, &message, peer, NULL,
+				       &none, REMOTE_CALL_MS);
+}
+
+static int remote_peer_map(struct smartio_path *path, u64 id, u64 addr,
+			   const struct smartio_peer *peer)
+{
+	struct wire_peer wire = {
+		.addr = cpu_to_le64(addr),
+		.size = cpu_to_le64(peer->size),
+		.target = cpu_to_le64(peer->session),
+		.offset = cpu_to_le64(peer->offset),
+		.bar = cpu_to_le32(peer->bar),
+		.access = cpu_to_le32((peer->read ? WIRE_PEER_READ : 0) |
+				      (peer->write ? WIRE_PEER_WRITE : 0)),
+	};
+
+	return remote_peer_ask(path, WIRE_PEER_MAP, id, &wire);
+}
+
+static int remote_peer_unmap(struct smartio_path *path, u64 id, u64 addr,
+			     u64 size)
+{
+	struct wire_peer wire = {
+		.addr = cpu_to_le64(addr),
+		.size = cpu_to_le64(size),
+	};
+
+	return remote_peer_ask(path, WIRE_PEER_UNMAP, id, &wire);
+}
+
 static struct smartio_link *remote_path_link(struct smartio_path *path)
 {
 	struct remote *remote = path->private;
@@ -369,6 +412,8 @@ static const struct smartio_path_ops remote_path_ops = {
 	.unmap_bar = remote_unmap_bar,
 	.bar_phys = remote_bar_phys,
 	.own_addresses = remote_own_addresses,
+	.peer_map = remote_peer_map,
+	.peer_unmap = remote_peer_unmap,
 	.link = remote_path_link,
 	.irq_alloc = remote_irq_alloc,
 	.irq_free = remote_irq_free,

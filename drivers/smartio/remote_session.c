@@ -284,6 +284,7 @@ static void remote_session_detach(struct session *session)
 {
 	struct smartio_link *link = session->peer;
 
+	session_peer_forget(session);
 	session_domain_close(session);
 	link->ops->unmap(link, &session->s.export->pdev->dev);
 }
@@ -302,6 +303,7 @@ static const struct session_ops remote_session_ops = {
 	.segment_free = remote_session_segment_free,
 	.bar_map = remote_session_bar_map,
 	.bar_unmap = remote_session_bar_unmap,
+	.withdraw = session_peer_withdraw,
 	.detach = remote_session_detach,
 };
 
@@ -457,6 +459,7 @@ static int remote_session_inside(struct session *session,
 {
 	const struct wire_irq_move *move = payload;
 	const struct wire_range *range = payload;
+	const struct wire_peer *peer = payload;
 	int ret;
 
 	switch (message->type) {
@@ -480,6 +483,13 @@ static int remote_session_inside(struct session *session,
 		*reply_size = sizeof(struct wire_addresses);
 		return session_domain_open(session, le64_to_cpu(range->offset),
 					   le64_to_cpu(range->size), reply);
+	case WIRE_PEER_MAP:
+		*reply_size = 0;
+		return session_peer_map(session, peer);
+	case WIRE_PEER_UNMAP:
+		*reply_size = 0;
+		return session_peer_unmap(session, le64_to_cpu(peer->addr),
+					  le64_to_cpu(peer->size));
 	case WIRE_IRQ_MOVE:
 		*reply_size = 0;
 		return session_irq_move(session, le64_to_cpu(move->from.addr),
@@ -664,4 +674,6 @@ void __init remote_sessions_init(void)
 	rpc_register(WIRE_MAP_BAR, remote_session_request);
 	rpc_register(WIRE_IRQ_MOVE, remote_session_request);
 	rpc_register(WIRE_OWN_ADDRESSES, remote_session_request);
+	rpc_register(WIRE_PEER_MAP, remote_session_request);
+	rpc_register(WIRE_PEER_UNMAP, remote_session_request);
 }

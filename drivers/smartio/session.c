@@ -126,6 +126,8 @@ static void session_finish(struct session *session, bool opened)
 	mutex_unlock(&export->lock);
 	/* first what the borrower itself can still write to */
 	session_bars_free(session);
+	if (session->ops->withdraw)
+		session->ops->withdraw(session);
 	if (opened)
 		export->ops->close(&session->s);
 	session_resources_free(session);
@@ -337,6 +339,8 @@ int session_open(struct smartio_export *export, const struct borrower *borrower,
 	mutex_init(&new->domain_lock);
 	xa_init_flags(&new->segments, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&new->bars);
+	INIT_LIST_HEAD(&new->reaches);
+	INIT_LIST_HEAD(&new->reached);
 	new->s.export = export;
 	new->s.id = session_next_id();
 	uuid_copy(&new->s.host, borrower->host);

@@ -24,6 +24,13 @@
 #define DOMAIN_IRQ_SIZE	(SESSION_IRQ_PAGES * PAGE_SIZE)
 #define DOMAIN_HOLE_END	0xfef00000ULL
 
+/*
+ * The end of the range consists of single pages, so that one can lead elsewhere
+ * (session_peer.c) while its neighbours are in use. The DMA API takes addresses
+ * from there first. The rest is mapped in large pages.
+ */
+#define DOMAIN_PAGES_SIZE	(2ULL << 20)
+
 static int domain_map(struct smartio_link *link, struct iommu_domain *domain,
 		      u64 iova, u64 addr, u64 size, int prot)
 {
@@ -37,20 +44,42 @@ static int domain_map(struct smartio_link *link, struct iommu_domain *domain,
 			 GFP_KERNEL);
 }
 
+/* Where the single pages of a range of so many bytes begin. */
+static u64 domain_pages(u64 size)
+{
+	u64 pages = size > DOMAIN_PAGES_SIZE ? size - DOMAIN_PAGES_SIZE : 0;
+
+	return pages < DOMAIN_HOLE_END && size > DOMAIN_IRQ_BASE ? size : pages;
+}
+
+/* Each by itself, or the IOMMU's driver would join them. */
+static int domain_map_pages(struct smartio_link *link,
+			    struct iommu_domain *domain, u64 from, u64 base,
+			    u64 to)
+{
+	int ret = 0;
+
+	for (; from < to && !ret; from += PAGE_SIZE)
+		ret = domain_map(link, domain, from, base + from, PAGE_SIZE,
+				 IOMMU_READ | IOMMU_WRITE);
+	return ret;
+}
+
 static int domain_fill(struct smartio_link *link, struct iommu_domain *domain,
 		       u64 base, u64 size)
 {
-	u64 below = min(size, DOMAIN_IRQ_BASE);
-	int ret;
+	u64 pages = domain_pages(size), below = min(pages, DOMAIN_IRQ_BASE);
+	int ret = 0;
 
-	ret = domain_map(link, domain, 0, base, below,
-			 IOMMU_READ | IOMMU_WRITE);
-	if (!ret && size > DOMAIN_HOLE_END)
+	if (below)
+		ret = domain_map(link, domain, 0, base, below,
+				 IOMMU_READ | IOMMU_WRITE);
+	if (!ret && pages > DOMAIN_HOLE_END)
 		ret = domain_map(link, domain, DOMAIN_HOLE_END,
 				 base + DOMAIN_HOLE_END,
-				 size - DOMAIN_HOLE_END,
+				 pages - DOMAIN_HOLE_END,
 				 IOMMU_READ | IOMMU_WRITE);
-	return ret;
+	return ret ? ret : domain_map_pages(link, domain, pages, base, size);
 }
 
 /*
@@ -133,6 +162,42 @@ bool session_domain_is_own(struct session *session)
 {
 	/* its base and size were there before it, in session_domain_open() */
 	return smp_load_acquire(&session->domain);
+}
+
+/*
+ * Whether it leads nowhere from [@addr, @addr + @size) on, and could: beside
+ * the borrower's range and the interrupts of both hosts. The range has not been
+ * found to overflow.
+ */
+bool session_domain_is_free(struct session *session, u64 addr, u64 size)
+{
+	u64 end = addr + size, last = session->domain->geometry.aperture_end;
+
+	return addr >= session->domain_size && end - 1 <= last &&
+	       (addr >= DOMAIN_HOLE_END || end <= DOMAIN_IRQ_BASE);
+}
+
+/* Whether a part of it consists of single pages of the borrower's range. */
+bool session_domain_is_pages(struct session *session, u64 addr, u64 size)
+{
+	return addr >= domain_pages(session->domain_size) &&
+	       addr + size <= session->domain_size;
+}
+
+/* Such a part leads to the borrower no more. */
+void session_domain_leave(struct session *session, u64 addr, u64 size)
+{
+	iommu_unmap(session->domain, addr, size);
+}
+
+/* And again. The borrower has to know before it uses such an address. */
+void session_domain_rejoin(struct session *session, u64 addr, u64 size)
+{
+	if (domain_map_pages(session->peer, session->domain, addr,
+			     session->domain_base, addr + size))
+		pci_err(session->s.export->pdev,
+			"session %#llx of %s: no memory to lead %#llx to it again\n",
+			session->s.id, session->s.host_name, addr);
 }
 
 /* As session_ops.dma, in it. */

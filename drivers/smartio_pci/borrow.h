@@ -8,6 +8,7 @@
  *   borrow_irq.c       its interrupts, and what else the lender is asked for
  *   borrow_bus.c       its configuration space
  *   borrow_dma.c       its IOMMU, which is ours: what it reaches of this host
+ *   borrow_peer.c      and of other functions that are borrowed
  *
  *   reply_check.c      whether the lender describes something sound
  *   config_mask.c      what of configuration space may be written
@@ -102,6 +103,11 @@ struct borrow_bus_ops {
  * @flat_size: so much of it
  * @space: else: its addresses here
  * @dma_offset: from addresses of this host to those that it uses
+ *
+ * @session: its id
+ * @peers: in the list of all whose registers may be mapped for others
+ * @reaches_lock: protects @reaches
+ * @reaches: what it reaches of others' registers
  */
 struct borrow_function {
 	struct pci_sysdata sysdata;
@@ -141,6 +147,11 @@ struct borrow_function {
 	u64 flat_size;
 	struct smartio_space space;
 	u64 dma_offset;
+
+	u64 session;
+	struct list_head peers;
+	spinlock_t reaches_lock;	/* reaches */
+	struct list_head reaches;
 };
 
 static inline struct borrow_function *borrow_of_bus(struct pci_bus *bus)
@@ -174,6 +185,14 @@ int borrow_dma_init(struct borrow_function *f);
 void borrow_dma_exit(struct borrow_function *f);
 int borrow_iommu_init(void);
 void borrow_iommu_exit(void);
+
+/* borrow_peer.c */
+void borrow_peer_add(struct borrow_function *f);
+void borrow_peer_del(struct borrow_function *f);
+int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
+		    size_t size, int prot);
+size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size);
+phys_addr_t borrow_peer_phys(struct borrow_function *f, u64 iova);
 
 /* borrow_function.c */
 int borrow_functions_init(void);

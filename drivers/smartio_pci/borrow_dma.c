@@ -20,6 +20,12 @@
 
 #include "borrow.h"
 
+/*
+ * Addresses that every IOMMU of a lender's has (VT-d specification 10.4.2: 39
+ * bits).
+ */
+#define BORROW_PEERS_END	(1ULL << 39)
+
 /**
  * struct borrow_domain - a domain for one function
  * @domain: what the IOMMU core sees
@@ -48,7 +54,18 @@ static int borrow_attach(COMPAT_ATTACH_ARGS)
 {
 	struct borrow_function *f = to_borrow_domain(domain)->f;
 
-	return borrow_of_device(dev) == f ? 0 : -EINVAL;
+	if (borrow_of_device(dev) != f)
+		return -EINVAL;
+	/* who chooses addresses has some for others' registers, which no memory has */
+	if (domain->type == IOMMU_DOMAIN_UNMANAGED && f->space.own)
+		domain->geometry.aperture_end = BORROW_PEERS_END - 1;
+	return 0;
+}
+
+/* Beyond it are other functions' spaces. */
+static bool borrow_in_space(struct borrow_function *f, u64 iova)
+{
+	return iova - f->dma_offset - f->space.base < f->space.size;
 }
 
 static int borrow_map(struct iommu_domain *domain, unsigned long iova,
@@ -58,8 +75,11 @@ static int borrow_map(struct iommu_domain *domain, unsigned long iova,
 	struct borrow_function *f = to_borrow_domain(domain)->f;
 	int ret;
 
-	ret = smartio_space_map(f->sdev, &f->space, iova - f->dma_offset, phys,
-				page * count, prot, gfp);
+	ret = borrow_peer_map(f, iova, phys, page * count, prot);
+	if (ret == -ENODEV)
+		ret = smartio_space_map(f->sdev, &f->space,
+					iova - f->dma_offset, phys,
+					page * count, prot, gfp);
 	if (!ret)
 		*mapped = page * count;
 	return ret;
@@ -70,7 +90,10 @@ static size_t borrow_unmap(struct iommu_domain *domain, unsigned long iova,
 			   struct iommu_iotlb_gather *gather)
 {
 	struct borrow_function *f = to_borrow_domain(domain)->f;
+	size_t size = borrow_peer_unmap(f, iova, page * count);
 
+	if (size || !borrow_in_space(f, iova))
+		return size;
 	return smartio_space_unmap(f->sdev, &f->space, iova - f->dma_offset,
 				   page * count);
 }
@@ -78,7 +101,10 @@ static size_t borrow_unmap(struct iommu_domain *domain, unsigned long iova,
 static phys_addr_t borrow_phys(struct iommu_domain *domain, dma_addr_t iova)
 {
 	struct borrow_function *f = to_borrow_domain(domain)->f;
+	phys_addr_t phys = borrow_peer_phys(f, iova);
 
+	if (phys || !borrow_in_space(f, iova))
+		return phys;
 	return smartio_space_phys(f->sdev, iova - f->dma_offset);
 }
 

@@ -144,6 +144,7 @@ static int borrow_open(struct borrow_function *f,
 	ret = borrow_bars(f, d);
 	if (ret)
 		return ret;
+	borrow_peer_add(f);
 	ret = borrow_dma_init(f);
 	if (ret)
 		goto put_bars;
@@ -160,6 +161,7 @@ exit_irq:
 exit_dma:
 	borrow_dma_exit(f);
 put_bars:
+	borrow_peer_del(f);
 	borrow_bars_put(f);
 	return ret;
 }
@@ -251,6 +253,7 @@ void borrow_function_remove(struct borrow_function *f)
 	/* for who still has a reference */
 	borrow_config_lose(f);
 	borrow_irq_exit(f);
+	borrow_peer_del(f);
 	borrow_bars_put(f);
 	/* this host writes to nothing of it any more */
 	smartio_close(sdev);

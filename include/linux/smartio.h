@@ -299,6 +299,28 @@ int smartio_space_map(struct smartio_device *sdev, struct smartio_space *space,
 size_t smartio_space_unmap(struct smartio_device *sdev,
 			   struct smartio_space *space, u64 addr, size_t size);
 phys_addr_t smartio_space_phys(struct smartio_device *sdev, u64 addr);
+
+/**
+ * struct smartio_peer - registers of a lent function, for another one
+ * @session: of the one with the registers; smartio_session_id()
+ * @bar: number
+ * @offset: in it, bytes, whole pages
+ * @size: bytes, whole pages
+ * @read: the other one may read them
+ * @write: the other one may write them
+ */
+struct smartio_peer {
+	u64 session;
+	unsigned int bar;
+	u64 offset;
+	u64 size;
+	bool read;
+	bool write;
+};
+
+int smartio_peer_map(struct smartio_device *sdev, u64 addr,
+		     const struct smartio_peer *peer);
+int smartio_peer_unmap(struct smartio_device *sdev, u64 addr, u64 size);
 int smartio_bar_resource(struct smartio_device *sdev, unsigned int bar,
 			 size_t size, struct resource *resource);
 void smartio_bar_resource_put(struct smartio_device *sdev,

@@ -30,7 +30,9 @@
 #define WIRE_HOSTS		16	/* reply: wire_host[], those known there */
 #define WIRE_IRQ_MOVE		17	/* wire_irq_move */
 #define WIRE_OWN_ADDRESSES	18	/* wire_range; reply: wire_addresses */
-#define WIRE_TYPES		19
+#define WIRE_PEER_MAP		19	/* wire_peer */
+#define WIRE_PEER_UNMAP		20	/* wire_peer: @addr and @size */
+#define WIRE_TYPES		21
 
 #define WIRE_FIRST_REQUEST	WIRE_OPEN_SESSION
 

@@ -8,6 +8,10 @@
 // vfio_edu DOMAIN:BUS:SLOT.FUNCTION store|fetch ADDRESS BYTES…
 //   The device stores so many bytes of 0xa5 at an address that nobody mapped for it, or fetches them from there; how
 //   many of those are 0xff is printed.
+// vfio_edu DOMAIN:BUS:SLOT.FUNCTION peer TARGET BAR ADDRESS
+//   The first 4 KiB of a BAR of another function, which is memory, are mapped for the device at ADDRESS. The device fetches
+//   them, and stores others there, several times. Then TARGET is let go, and "let-go 1" is printed. After each line "late"
+//   the device fetches and stores once more at ADDRESS; any other line ends it.
 //
 // What comes of it is printed, one "WORD VALUE" a line. Ends with 1 if something can't be done; whether the values are
 // right is the caller's to judge.
@@ -25,9 +29,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <iostream>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -95,7 +101,7 @@ class Mapping {
   std::size_t size_;
 };
 
-/// Where the container's IOMMU takes mappings, the last range of it.
+/// Where the container's IOMMU takes mappings, the first range of it.
 std::uint64_t first_iova(int container) {
   constexpr std::size_t kRoom = 4096;
   std::vector<std::uint8_t> room(kRoom);
@@ -116,7 +122,7 @@ std::uint64_t first_iova(int container) {
         std::memcpy(&range, &room.at(at + sizeof(list) + n * sizeof(range)), sizeof(range));
         fmt::print("range {:#x}-{:#x}\n", static_cast<std::uint64_t>(range.start),
                    static_cast<std::uint64_t>(range.end));
-        found = range.start;
+        if (!found) found = range.start;
       }
     }
     at = header.next;
@@ -125,10 +131,10 @@ std::uint64_t first_iova(int container) {
   return *found;
 }
 
-/// The device, opened by vfio in a container of its own.
-class Edu {
+/// A PCI function, opened by vfio in a container of its own.
+class Function {
  public:
-  explicit Edu(const std::string& pci) : container_(smartio::open_file("/dev/vfio/vfio", O_RDWR)) {
+  explicit Function(const std::string& pci) : container_(smartio::open_file("/dev/vfio/vfio", O_RDWR)) {
     const std::filesystem::path group = std::filesystem::read_symlink("/sys/bus/pci/devices/" + pci + "/iommu_group");
     group_ = smartio::open_file("/dev/vfio/" + group.filename().string(), O_RDWR);
     vfio_group_status status{};
@@ -262,17 +268,90 @@ void attack(const Registers& edu, int event, std::span<std::uint8_t> bytes, std:
   fmt::print("ones {}\n", std::ranges::count(bytes.subspan(kBack, one.size), std::uint8_t{0xff}));
 }
 
-void run(const std::string& pci, const std::vector<Attack>& attacks) {
-  const Edu device(pci);
-  const std::uint64_t iova = first_iova(device.container());
-  const Mapping memory(kMemorySize, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+void map_for(const Function& device, const void* memory, std::uint64_t iova, std::size_t size) {
   vfio_iommu_type1_dma_map map{};
   map.argsz = sizeof(map);
   map.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE;
-  map.vaddr = reinterpret_cast<std::uintptr_t>(memory.get());
+  map.vaddr = reinterpret_cast<std::uintptr_t>(memory);
   map.iova = iova;
-  map.size = kMemorySize;
+  map.size = size;
   ask(device.container(), VFIO_IOMMU_MAP_DMA, &map, "VFIO_IOMMU_MAP_DMA");
+}
+
+void unmap_for(const Function& device, std::uint64_t iova, std::size_t size) {
+  vfio_iommu_type1_dma_unmap unmap{};
+  unmap.argsz = sizeof(unmap);
+  unmap.iova = iova;
+  unmap.size = size;
+  ask(device.container(), VFIO_IOMMU_UNMAP_DMA, &unmap, "VFIO_IOMMU_UNMAP_DMA");
+  fmt::print("unmapped {}\n", static_cast<std::uint64_t>(unmap.size));
+}
+
+/// The memory of another function, and where the device is to find it.
+struct Peer {
+  std::string pci;
+  std::uint32_t bar;
+  std::uint64_t place;
+};
+
+/// Words of the target, in order: each load crosses whatever lies between.
+std::size_t count_words(const Registers& target, std::uint32_t first) {
+  std::size_t same = 0;
+  for (std::uint32_t i = 0; i < kDeviceBufferSize / sizeof(i); ++i)
+    same += target.read(i * sizeof(i)) == first + i ? 1U : 0U;
+  return same;
+}
+
+void reach(const Function& device, const Registers& edu, int event, std::span<std::uint8_t> bytes, std::uint64_t iova,
+           const Peer& peer) {
+  constexpr int kRounds = 8;
+  constexpr std::uint32_t kFirst = 0x10000;
+  constexpr std::uint32_t kSecond = 0x5a000000;
+  const auto store = [&bytes](std::uint32_t first) {
+    for (std::uint32_t i = 0; i < kDeviceBufferSize / sizeof(i); ++i) {
+      const std::uint32_t word = first + i;
+      std::memcpy(&bytes[i * sizeof(i)], &word, sizeof(word));
+    }
+  };
+  {
+    const Function other(peer.pci);
+    other.set_config(PCI_COMMAND, other.config(PCI_COMMAND) | PCI_COMMAND_MEMORY);
+    const vfio_region_info bar = other.region(VFIO_PCI_BAR0_REGION_INDEX + peer.bar);
+    const Mapping window(kDeviceBufferSize, MAP_SHARED, other.file(), bar.offset);
+    const Registers target(window);
+    for (std::uint32_t i = 0; i < kDeviceBufferSize / sizeof(i); ++i) target.write(i * sizeof(i), kFirst + i);
+    fmt::print("target {}\n", count_words(target, kFirst));
+    map_for(device, window.get(), peer.place, kDeviceBufferSize);
+    for (int round = 0; round < kRounds; ++round) copy(edu, event, peer.place, kDeviceBuffer, 0, "fetched");
+    std::ranges::fill(bytes, std::uint8_t{0});
+    copy(edu, event, kDeviceBuffer, iova, kDmaToMemory, "shown");
+    std::size_t same = 0;
+    for (std::uint32_t i = 0; i < kDeviceBufferSize / sizeof(i); ++i) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, &bytes[i * sizeof(i)], sizeof(word));
+      same += word == kFirst + i ? 1U : 0U;
+    }
+    fmt::print("fetched-words {}\n", same);
+    store(kSecond);
+    copy(edu, event, iova, kDeviceBuffer, 0, "taken");
+    for (int round = 0; round < kRounds; ++round) copy(edu, event, kDeviceBuffer, peer.place, kDmaToMemory, "stored");
+    fmt::print("stored-words {}\n", count_words(target, kSecond));
+  }
+  fmt::print("let-go 1\n");
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line) && line == "late";) {
+    copy(edu, event, peer.place, kDeviceBuffer, 0, "late-fetch", sizeof(std::uint64_t));
+    copy(edu, event, kDeviceBuffer, peer.place, kDmaToMemory, "late-store", sizeof(std::uint64_t));
+    std::fflush(stdout);
+  }
+  unmap_for(device, peer.place, kDeviceBufferSize);
+}
+
+void run(const std::string& pci, const std::vector<Attack>& attacks, const std::optional<Peer>& peer) {
+  const Function device(pci);
+  const std::uint64_t iova = first_iova(device.container());
+  const Mapping memory(kMemorySize, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  map_for(device, memory.get(), iova, kMemorySize);
 
   fmt::print("id {:04x}:{:04x}\n", device.config(PCI_VENDOR_ID), device.config(PCI_DEVICE_ID));
   fmt::print("msi {}\nmsix {}\n", device.interrupts(VFIO_PCI_MSI_IRQ_INDEX),
@@ -290,6 +369,7 @@ void run(const std::string& pci, const std::vector<Attack>& attacks) {
   edu.write(kLiveness, kPattern);
   fmt::print("liveness {:#010x}\n", edu.read(kLiveness));
 
+  if (peer) return reach(device, edu, event.get(), memory.bytes(), iova, *peer);
   for (const Attack& one : attacks) attack(edu, event.get(), memory.bytes(), iova, one);
   if (!attacks.empty()) return;
 
@@ -311,12 +391,7 @@ void run(const std::string& pci, const std::vector<Attack>& attacks) {
   await_interrupt(edu, event.get(), kInterruptFactorial, "computed");
   fmt::print("factorial {}\n", edu.read(kFactorial));
 
-  vfio_iommu_type1_dma_unmap unmap{};
-  unmap.argsz = sizeof(unmap);
-  unmap.iova = iova;
-  unmap.size = kMemorySize;
-  ask(device.container(), VFIO_IOMMU_UNMAP_DMA, &unmap, "VFIO_IOMMU_UNMAP_DMA");
-  fmt::print("unmapped {}\n", static_cast<std::uint64_t>(unmap.size));
+  unmap_for(device, iova, kMemorySize);
 }
 
 }  // namespace
@@ -325,7 +400,14 @@ int vfio_edu_main(int argc, char** argv) {
   const std::span<char*> words(argv, static_cast<std::size_t>(argc));
   try {
     if (words.size() < 2) throw std::runtime_error("vfio_edu DOMAIN:BUS:SLOT.FUNCTION [store|fetch ADDRESS BYTES]…");
-    run(words[1], attacks_of(words.subspan(2)));
+    if (words.size() == 6 && std::string(words[2]) == "peer") {
+      run(words[1], {},
+          Peer{.pci = words[3],
+               .bar = static_cast<std::uint32_t>(std::stoul(words[4])),
+               .place = std::stoull(words[5], nullptr, 0)});
+    } else {
+      run(words[1], attacks_of(words.subspan(2)), {});
+    }
   } catch (const std::exception& error) {
     fmt::print(stderr, "vfio_edu: {}\n", error.what());
     return 1;

@@ -52,6 +52,7 @@ class Lender {
   int closed = 0;
   int open_says = 0;
   std::function<void(smartio_session*)> opening;
+  std::function<void(smartio_session*)> closing;
   std::function<int(smartio_session*, void*, size_t*)> request;
 
  private:
@@ -67,6 +68,7 @@ class Lender {
   }
 
   static void do_close(smartio_session* session) {
+    if (of(session).closing) of(session).closing(session);
     std::erase(of(session).open, session);
     of(session).closed++;
   }

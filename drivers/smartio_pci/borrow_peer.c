@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Peer to peer: what somebody maps for a function may be registers, or memory,
+ * of another function that this host borrows. What this host has of those is a
+ * window of the NTB, and through that each access would cross the cable twice.
+ * So the lender is asked to map them in the function's domain there.
+ *
+ * It answers before the mapping is there, and before it is gone. Whoever maps
+ * has to be able to wait for that.
+ */
+#include <linux/slab.h>
+
+#include "borrow.h"
+
+/* Functions that are here, whose registers may be mapped for others. */
+static LIST_HEAD(borrow_peers);
+static DEFINE_SPINLOCK(borrow_peers_lock);	/* the list, and the next two */
+/* All their registers are between these: most of what is mapped is not. */
+static phys_addr_t borrow_peers_start = PHYS_ADDR_MAX;
+static phys_addr_t borrow_peers_end;
+
+/**
+ * struct borrow_reach - registers of another function that one reaches
+ * @entry: in f->reaches
+ * @iova: where, for the function
+ * @size: bytes
+ * @phys: where this host finds them
+ * @gone: unmapped, but the lender did not say so: nothing else is mapped there
+ */
+struct borrow_reach {
+	struct list_head entry;
+	u64 iova;
+	u64 size;
+	phys_addr_t phys;
+	bool gone;
+};
+
+static void borrow_peers_bound(void)
+{
+	phys_addr_t start = PHYS_ADDR_MAX, end = 0;
+	struct borrow_function *f;
+	unsigned int i;
+
+	lockdep_assert_held(&borrow_peers_lock);
+	list_for_each_entry(f, &borrow_peers, peers) {
+		for (i = 0; i < f->bar_count; i++) {
+			start = min(start, f->bars[i].start);
+			end = max(end, PAGE_ALIGN(f->bars[i].end + 1));
+		}
+	}
+	WRITE_ONCE(borrow_peers_start, start);
+	WRITE_ONCE(borrow_peers_end, end);
+}
+
+/* A function has its registers. */
+void borrow_peer_add(struct borrow_function *f)
+{
+	INIT_LIST_HEAD(&f->reaches);
+	spin_lock_init(&f->reaches_lock);
+	f->session = smartio_session_id(f->sdev);
+	spin_lock_irq(&borrow_peers_lock);
+	list_add_tail(&f->peers, &borrow_peers);
+	borrow_peers_bound();
+	spin_unlock_irq(&borrow_peers_lock);
+}
+
+/* It gives them back. Nothing is mapped for it any more. */
+void borrow_peer_del(struct borrow_function *f)
+{
+	struct borrow_reach *reach, *next;
+
+	spin_lock_irq(&borrow_peers_lock);
+	list_del(&f->peers);
+	borrow_peers_bound();
+	spin_unlock_irq(&borrow_peers_lock);
+	list_for_each_entry_safe(reach, next, &f->reaches, entry)
+		kfree(reach);
+}
+
+static bool borrow_in_bar(const struct resource *bar, phys_addr_t phys,
+			  size_t size)
+{
+	return phys < PAGE_ALIGN(bar->end + 1) && bar->start < phys + size;
+}
+
+/*
+ * Whose registers these are. Returns 0 and how the lender @host calls them;
+ * -ENODEV: no function's; -EXDEV: those of another lender; -EINVAL: they lie in
+ * no BAR as a whole.
+ */
+static int borrow_peer_find(const uuid_t *host, phys_addr_t phys, size_t size,
+			    struct smartio_peer *peer)
+{
+	struct borrow_function *f;
+	const struct resource *bar;
+	int ret = -ENODEV;
+	unsigned long flags;
+	unsigned int i;
+
+	spin_lock_irqsave(&borrow_peers_lock, flags);
+	list_for_each_entry(f, &borrow_peers, peers) {
+		for (i = 0; i < f->bar_count && ret == -ENODEV; i++) {
+			bar = &f->bars[i];
+			if (!borrow_in_bar(bar, phys, size))
+				continue;
+			ret = uuid_equal(&f->sdev->host, host) ? 0 : -EXDEV;
+			if (phys < bar->start ||
+			    phys + size > PAGE_ALIGN(bar->end + 1))
+				ret = -EINVAL;
+			peer->session = f->session;
+			peer->bar = f->bar_number[i];
+			peer->offset = phys - bar->start;
+			peer->size = size;
+		}
+	}
+	spin_unlock_irqrestore(&borrow_peers_lock, flags);
+	return ret;
+}
+
+/* The first mapping in a range, or NULL. Under the lock. */
+static struct borrow_reach *borrow_reach_find(struct borrow_function *f,
+					      u64 iova, u64 size)
+{
+	struct borrow_reach *reach, *found = NULL;
+
+	lockdep_assert_held(&f->reaches_lock);
+	list_for_each_entry(reach, &f->reaches, entry)
+		if (iova < reach->iova + reach->size &&
+		    reach->iova < iova + size &&
+		    (!found || reach->iova < found->iova))
+			found = reach;
+	return found;
+}
+
+static int borrow_peer_ask(struct borrow_function *f, u64 iova,
+			   const struct smartio_peer *peer)
+{
+	/* PREEMPT_COUNT is on, or no caller without GFP_KERNEL can do it */
+	if (!preemptible())
+		return -EWOULDBLOCK;
+	if (!f->space.own)
+		return -EOPNOTSUPP;
+	return smartio_peer_map(f->sdev, iova, peer);
+}
+
+static const char *borrow_peer_why(int error)
+{
+	switch (error) {
+	case -EXDEV:
+		return "they are those of another lender's function, and no link between the two is used";
+	case -EOPNOTSUPP:
+		return "it has no domain of its own in the lender";
+	case -EWOULDBLOCK:
+		return "whoever maps them can't wait for the lender";
+	case -ERANGE:
+		return "the address is among those of this host's memory, and not in the last 2 MiB, or the lender's IOMMU does not have it";
+	default:
+		return "the lender refuses";
+	}
+}
+
+/*
+ * Map something for a function that may be another's registers. Returns 0;
+ * -ENODEV: it is not; else it can't be mapped.
+ */
+int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
+		    size_t size, int prot)
+{
+	struct smartio_peer peer = {
+		.read = prot & IOMMU_READ,
+		.write = prot & IOMMU_WRITE,
+	};
+	struct borrow_reach *reach;
+	unsigned long flags;
+	bool taken;
+	int ret;
+
+	if (list_empty(&f->reaches) &&
+	    (phys >= READ_ONCE(borrow_peers_end) ||
+	     phys + size <= READ_ONCE(borrow_peers_start)))
+		return -ENODEV;
+	spin_lock_irqsave(&f->reaches_lock, flags);
+	taken = borrow_reach_find(f, iova, size);
+	spin_unlock_irqrestore(&f->reaches_lock, flags);
+	if (taken)
+		return -EBUSY;
+	ret = borrow_peer_find(&f->sdev->host, phys, size, &peer);
+	if (ret == -ENODEV)
+		return ret;
+	reach = kzalloc(sizeof(*reach), GFP_ATOMIC);
+	if (!reach)
+		return -ENOMEM;
+	reach->iova = iova;
+	reach->size = size;
+	reach->phys = phys;
+	if (!ret)
+		ret = borrow_peer_ask(f, iova, &peer);
+	if (ret) {
+		dev_notice_ratelimited(&f->sdev->dev,
+				       "registers at %pa are not mapped for it: %s (%d)\n",
+				       &phys, borrow_peer_why(ret), ret);
+		kfree(reach);
+		return ret;
+	}
+	spin_lock_irqsave(&f->reaches_lock, flags);
+	list_add_tail(&reach->entry, &f->reaches);
+	spin_unlock_irqrestore(&f->reaches_lock, flags);
+	return 0;
+}
+
+/*
+ * Unmap the first such mapping in a range, if it lies there as a whole. Returns
+ * its bytes; 0: there is none at the beginning of the range.
+ */
+size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
+{
+	struct borrow_reach *reach;
+	unsigned long flags;
+	int ret;
+
+	if (list_empty(&f->reaches))
+		return 0;
+	spin_lock_irqsave(&f->reaches_lock, flags);
+	reach = borrow_reach_find(f, iova, size);
+	if (reach && (reach->gone || reach->iova != iova || reach->size > size))
+		reach = NULL;
+	spin_unlock_irqrestore(&f->reaches_lock, flags);
+	if (!reach)
+		return 0;
+	ret = preemptible() ? smartio_peer_unmap(f->sdev, iova, reach->size) :
+			      -EWOULDBLOCK;
+	size = reach->size;
+	spin_lock_irqsave(&f->reaches_lock, flags);
+	if (ret)
+		reach->gone = true;
+	else
+		list_del(&reach->entry);
+	spin_unlock_irqrestore(&f->reaches_lock, flags);
+	if (!ret)
+		kfree(reach);
+	else
+		dev_err(&f->sdev->dev,
+			"registers of another function may be left mapped at %#llx: %d\n",
+			iova, ret);
+	return size;
+}
+
+/* Where such a mapping leads, as this host sees it, or 0. */
+phys_addr_t borrow_peer_phys(struct borrow_function *f, u64 iova)
+{
+	struct borrow_reach *reach;
+	phys_addr_t phys = 0;
+	unsigned long flags;
+
+	if (list_empty(&f->reaches))
+		return 0;
+	spin_lock_irqsave(&f->reaches_lock, flags);
+	reach = borrow_reach_find(f, iova, 1);
+	if (reach && !reach->gone)
+		phys = reach->phys + iova - reach->iova;
+	spin_unlock_irqrestore(&f->reaches_lock, flags);
+	return phys;
+}
