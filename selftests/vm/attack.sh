@@ -81,6 +81,9 @@ declare -A refuser=()
 # faults HOST Read|Write: how many its IOMMU has reported of what it has to refuse.
 faults() { sh_on "$1" 'dmesg | grep -cE "DMAR: \[DMA $1 NO_PASID\] Request device \[$2\]" || true' "$2" "${refuser[$1]#*:}"; }
 
+# remapping_faults: how many interrupts the lender's IOMMU has refused.
+remapping_faults() { sh_on lender 'dmesg | grep -c "DMAR: \[INTR-REMAP\] .*\[fault reason 0x22\]" || true'; }
+
 # attacked HOST WRITES READS ADDRESS: the guest has its function store to ADDRESS and fetch from there, and both faults are seen, more than
 # so many before; in $attack_said is what was fetched. Again if need be: a kernel reports ten in five seconds, of all that its IOMMU says.
 attacked() {
@@ -96,4 +99,13 @@ refused() {
 	until_true 30 "faults on $by of a store to $what, and of a fetch" attacked "$by" "$(faults "$by" Write)" "$(faults "$by" Read)" "$address"
 	[ "$attack_said" != "$before" ] || fail "a fetch from $what: expected not to see what is there, saw $attack_said"
 	expect "$what, after a store that $by refused" "$before" "$(memory_of "$host" "$witness")"
+}
+
+# refused_message WHAT COUNT ADDRESS COMMAND…: the guest has its function store a message of an interrupt to ADDRESS. COMMAND counts the
+# lender's refusals.
+message_sent() { in_edu "$attacker" "$guest" "fetch $own_page 4; store $2 4" && [ "$("${@:3}")" -gt "$1" ]; }
+refused_message() {
+	local what=$1 address=$2; shift 2
+	until_true 30 "a fault on the lender of $what" message_sent "$("$@")" "$address" "$@"
+	say "$what: refused by the lender"
 }
