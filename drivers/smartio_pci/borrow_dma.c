@@ -11,6 +11,7 @@
  * addresses are this host's plus the offset: an identity domain, and a range
  * for the DMA API.
  */
+#include <linux/bitmap.h>
 #include <linux/dma-direct.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
@@ -30,10 +31,13 @@
  * struct borrow_domain - a domain for one function
  * @domain: what the IOMMU core sees
  * @f: the function
+ * @mapped: a bit for each page of the function's range. Of vfio's: the DMA API
+ *	unmaps all that it mapped, vfio frees a domain with its mappings.
  */
 struct borrow_domain {
 	struct iommu_domain domain;
 	struct borrow_function *f;
+	unsigned long *mapped;
 };
 
 #define to_borrow_domain(d) container_of(d, struct borrow_domain, domain)
@@ -68,18 +72,31 @@ static bool borrow_in_space(struct borrow_function *f, u64 iova)
 	return iova - f->dma_offset - f->space.base < f->space.size;
 }
 
+static unsigned long borrow_page(struct iommu_domain *domain,
+				 unsigned long iova)
+{
+	return (iova - domain->geometry.aperture_start) / PAGE_SIZE;
+}
+
 static int borrow_map(struct iommu_domain *domain, unsigned long iova,
 		      phys_addr_t phys, size_t page, size_t count, int prot,
 		      gfp_t gfp, size_t *mapped)
 {
-	struct borrow_function *f = to_borrow_domain(domain)->f;
+	struct borrow_domain *own = to_borrow_domain(domain);
+	struct borrow_function *f = own->f;
+	size_t i;
 	int ret;
 
 	ret = borrow_peer_map(f, iova, phys, page * count, prot);
-	if (ret == -ENODEV)
+	if (ret == -ENODEV) {
 		ret = smartio_space_map(f->sdev, &f->space,
 					iova - f->dma_offset, phys,
 					page * count, prot, gfp);
+		if (!ret && domain->type == IOMMU_DOMAIN_UNMANAGED)
+			for (i = 0; i < count; i++)
+				set_bit(borrow_page(domain, iova) + i,
+					own->mapped);
+	}
 	if (!ret)
 		*mapped = page * count;
 	return ret;
@@ -89,11 +106,16 @@ static size_t borrow_unmap(struct iommu_domain *domain, unsigned long iova,
 			   size_t page, size_t count,
 			   struct iommu_iotlb_gather *gather)
 {
-	struct borrow_function *f = to_borrow_domain(domain)->f;
+	struct borrow_domain *own = to_borrow_domain(domain);
+	struct borrow_function *f = own->f;
 	size_t size = borrow_peer_unmap(f, iova, page * count);
+	size_t i;
 
 	if (size || !borrow_in_space(f, iova))
 		return size;
+	if (domain->type == IOMMU_DOMAIN_UNMANAGED)
+		for (i = 0; i < count; i++)
+			clear_bit(borrow_page(domain, iova) + i, own->mapped);
 	return smartio_space_unmap(f->sdev, &f->space, iova - f->dma_offset,
 				   page * count);
 }
@@ -108,9 +130,24 @@ static phys_addr_t borrow_phys(struct iommu_domain *domain, dma_addr_t iova)
 	return smartio_space_phys(f->sdev, iova - f->dma_offset);
 }
 
+/*
+ * What is still mapped goes with the domain. A virtual machine with several
+ * functions ends so: vfio unmaps its memory from the last domain alone.
+ */
 static void borrow_domain_free(struct iommu_domain *domain)
 {
-	kfree(to_borrow_domain(domain));
+	struct borrow_domain *own = to_borrow_domain(domain);
+	struct borrow_function *f = own->f;
+	unsigned long pages = f->space.size / PAGE_SIZE, first, end;
+
+	if (domain->type == IOMMU_DOMAIN_UNMANAGED)
+		borrow_peer_unmap_all(f);
+	for_each_set_bitrange(first, end, own->mapped, pages)
+		smartio_space_unmap(f->sdev, &f->space,
+				    f->space.base + first * PAGE_SIZE,
+				    (end - first) * PAGE_SIZE);
+	kvfree(own->mapped);
+	kfree(own);
 }
 
 static const struct iommu_domain_ops borrow_domain_ops = {
@@ -152,6 +189,12 @@ static struct iommu_domain *borrow_domain_alloc(struct device *dev)
 	domain = kzalloc(sizeof(*domain), GFP_KERNEL);
 	if (!domain)
 		return ERR_PTR(-ENOMEM);
+	domain->mapped = kvcalloc(BITS_TO_LONGS(f->space.size / PAGE_SIZE),
+				  sizeof(*domain->mapped), GFP_KERNEL);
+	if (!domain->mapped) {
+		kfree(domain);
+		return ERR_PTR(-ENOMEM);
+	}
 	domain->f = f;
 	domain->domain.pgsize_bitmap = PAGE_SIZE;
 	domain->domain.geometry.aperture_start = f->space.base + f->dma_offset;

@@ -245,6 +245,30 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 	return size;
 }
 
+/* Who mapped them is gone, and unmapped nothing. May sleep. */
+void borrow_peer_unmap_all(struct borrow_function *f)
+{
+	struct borrow_reach *reach;
+	u64 iova = 0, size = 0;
+	bool found;
+
+	do {
+		found = false;
+		spin_lock_irq(&f->reaches_lock);
+		list_for_each_entry(reach, &f->reaches, entry) {
+			if (reach->gone)
+				continue;
+			iova = reach->iova;
+			size = reach->size;
+			found = true;
+			break;
+		}
+		spin_unlock_irq(&f->reaches_lock);
+		if (found)
+			borrow_peer_unmap(f, iova, size);
+	} while (found);
+}
+
 /* Where such a mapping leads, as this host sees it, or 0. */
 phys_addr_t borrow_peer_phys(struct borrow_function *f, u64 iova)
 {

@@ -4,6 +4,9 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../lending/common.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/guest.sh"
 
+# Which of the borrowers has the guest, or the first.
+borrower=$(hosts | grep -vx lender | head -n 1)
+
 # for_vm HOST PCI: what the lender lends as PCI, for a virtual machine of HOST; prints what smartioctl says, as JSON.
 for_vm() { on "$1" smartioctl borrow --for-vm -o json "lender:$2"; }
 

@@ -4,41 +4,41 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # host_interrupts PCI: how many interrupts of the function the borrower's vfio has handed on.
-host_interrupts() { sh_on borrower 'awk -v f="($1)" "/vfio-msix/ && index(\$0, f) { for (n = 2; n <= 3; n++) sum += \$n } END { print sum + 0 }" /proc/interrupts' "$1"; }
+host_interrupts() { sh_on "$borrower" 'awk -v f="($1)" "/vfio-msix/ && index(\$0, f) { for (n = 2; n <= 3; n++) sum += \$n } END { print sum + 0 }" /proc/interrupts' "$1"; }
 
 # guest_rounds PCI OWNER ADDRESS COMMAND…: PCI is the function on the borrower; OWNER has the device, as ADDRESS. COMMAND tells
 # whether the function is quiet when no guest has it.
 guest_rounds() {
 	local pci=$1 owner=$2 address=$3 disk interrupts handed; shift 3
-	to_vfio borrower "$pci"
-	guest_start borrower one 256 -device vfio-pci,id=fn,host="$pci",bus=hp0
-	in_guest borrower one 'modprobe nvme'
-	disk=$(guest_disk borrower one)
-	expect "size of $disk in the guest" $((256 << 20)) "$(in_guest borrower one "blockdev --getsize64 /dev/$disk")"
-	guest_fio borrower one "$disk" 1m
-	interrupts=$(in_guest borrower one "awk '/nvme[0-9]+q[1-9]/ { sum += \$2 } END { print sum + 0 }' /proc/interrupts")
+	to_vfio "$borrower" "$pci"
+	guest_start "$borrower" one 256 -device vfio-pci,id=fn,host="$pci",bus=hp0
+	in_guest "$borrower" one 'modprobe nvme'
+	disk=$(guest_disk "$borrower" one)
+	expect "size of $disk in the guest" $((256 << 20)) "$(in_guest "$borrower" one "blockdev --getsize64 /dev/$disk")"
+	guest_fio "$borrower" one "$disk" 1m
+	interrupts=$(in_guest "$borrower" one "awk '/nvme[0-9]+q[1-9]/ { sum += \$2 } END { print sum + 0 }' /proc/interrupts")
 	[ "$interrupts" -gt 0 ] || fail "interrupts of I/O queues in the guest: expected more than 0, saw $interrupts"
 	handed=$(host_interrupts "$pci")
 	[ "$handed" -ge "$interrupts" ] || fail "interrupts of $pci in the borrower: expected $interrupts or more, saw $handed"
 	say "interrupts: $interrupts of I/O queues in the guest, $handed in all in the borrower"
 
-	guest_unplug borrower one fn
-	expect "NVMe controllers of the guest" 0 "$(in_guest borrower one 'ls /sys/class/nvme | wc -l')"
+	guest_unplug "$borrower" one fn
+	expect "NVMe controllers of the guest" 0 "$(in_guest "$borrower" one 'ls /sys/class/nvme | wc -l')"
 	"$@"
-	guest_plug borrower one fn "$pci"
-	disk=$(guest_disk borrower one)
-	guest_fio borrower one "$disk" 256k
+	guest_plug "$borrower" one fn "$pci"
+	disk=$(guest_disk "$borrower" one)
+	guest_fio "$borrower" one "$disk" 256k
 
-	guest_load borrower one "$disk"
+	guest_load "$borrower" one "$disk"
 	controller_is on "$owner" "$address"
-	guest_kill borrower one
+	guest_kill "$borrower" one
 	"$@"
-	guest_start borrower two 256 -device vfio-pci,id=fn,host="$pci",bus=hp0
-	in_guest borrower two 'modprobe nvme'
-	disk=$(guest_disk borrower two)
-	guest_fio borrower two "$disk" 256k
-	guest_stop borrower two
+	guest_start "$borrower" two 256 -device vfio-pci,id=fn,host="$pci",bus=hp0
+	in_guest "$borrower" two 'modprobe nvme'
+	disk=$(guest_disk "$borrower" two)
+	guest_fio "$borrower" two "$disk" 256k
+	guest_stop "$borrower" two
 	"$@"
-	from_vfio borrower "$pci"
+	from_vfio "$borrower" "$pci"
 	no_bus_mastering "$owner" "$address"
 }
