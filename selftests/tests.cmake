@@ -126,7 +126,7 @@ endif()
 on_cluster(lending pair-lending lending/devices lending/refused ${DEVICES} lending/two)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
 # Virtual functions of one device, and a function that two borrowers fight for.
-on_cluster(vfs star-vfs lending/vfs lending/vfs-nvme)
+on_cluster(vfs star-vfs lending/vfs lending/vfs-nvme lending/hostile)
 # The image for them has the stock kernel's KVM.
 if(NOT SMARTIO_KERNEL)
   on_cluster(vm pair-vm ${VM})
