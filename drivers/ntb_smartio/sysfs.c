@@ -122,6 +122,29 @@ static ssize_t windows_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(windows);
 
+/*
+ * The most registers of a device that the other side can reach. With an IOMMU
+ * each BAR is mapped by itself, in the lower half of window 0. Without, one of
+ * the other windows spans all of them.
+ */
+static ssize_t registers_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	struct ntb_link *link = dev_get_drvdata(dev);
+	u64 most = 0;
+	int i;
+
+	mutex_lock(&link->window_lock);
+	if (link->iommu)
+		most = link->inbound[0].size / 2;
+	else
+		for (i = 1; i < link->inbounds; i++)
+			most = max(most, link->inbound[i].size);
+	mutex_unlock(&link->window_lock);
+	return sysfs_emit(buf, "max=%#llx span=%d\n", most, !link->iommu);
+}
+static DEVICE_ATTR_RO(registers);
+
 static struct attribute *smartio_link_attrs[] = {
 	&dev_attr_state.attr,
 	&dev_attr_peer.attr,
@@ -130,6 +153,7 @@ static struct attribute *smartio_link_attrs[] = {
 	&dev_attr_losses.attr,
 	&dev_attr_heartbeat_age_ms.attr,
 	&dev_attr_windows.attr,
+	&dev_attr_registers.attr,
 	&dev_attr_reason.attr,
 	NULL,
 };

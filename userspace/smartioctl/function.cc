@@ -47,16 +47,26 @@ std::vector<std::string> vfio_files(const Sysfs& sysfs, const std::string& devic
   return files;
 }
 
-/// The largest window by which other hosts reach this one's devices; none if no link has said yet.
-std::uint64_t largest_window(const Sysfs& sysfs) {
-  std::uint64_t largest = 0;
+/// Why no link leads to a function's registers; nothing if one does, or none has said what it can do.
+std::optional<Refusal> why_not_reached(const Sysfs& sysfs, const std::string& pci, const std::vector<Bar>& bars) {
+  if (bars.empty()) return std::nullopt;
+  const Bar& largest = *std::ranges::max_element(bars, {}, &Bar::size);
+  const std::uint64_t first = std::ranges::min(bars, {}, &Bar::start).start;
+  std::uint64_t end = 0;
+  for (const Bar& bar : bars) end = std::max(end, bar.start + bar.size);
+  std::optional<Refusal> why;
   for (const std::string& link : sysfs.devices("class/smartio_link")) {
-    const auto windows = parse_windows(sysfs.read(fmt::format("class/smartio_link/{}/windows", link))).items;
-    for (const Window& window : windows) {
-      if (window.inbound) largest = std::max(largest, window.size);
-    }
+    const auto reach = parse_reach(sysfs.text(fmt::format("class/smartio_link/{}/registers", link)));
+    if (!reach || (reach->span ? end - first : largest.size) <= reach->max) return std::nullopt;
+    why = Refusal{reach->span
+                      ? fmt::format("{}: its BARs lie {} apart, and no window of this host's links leads to more than "
+                                    "{} of registers; with an IOMMU of this host each BAR needs room for itself alone",
+                                    pci, format_size(end - first), format_size(reach->max))
+                      : fmt::format("{}: its BAR {} has {}, and no window of this host's links leads to more than {} "
+                                    "of registers",
+                                    pci, largest.number, format_size(largest.size), format_size(reach->max))};
   }
-  return largest;
+  return why;
 }
 
 }  // namespace
@@ -96,13 +106,7 @@ std::optional<Refusal> why_not_lent(const Sysfs& sysfs, const std::string& pci, 
     return Refusal{
         fmt::format("{} has neither MSI nor MSI-X: its interrupts can't cross a link, so it can't be lent", pci)};
   }
-  const std::vector<Bar> bars = functions.bars(pci);
-  const auto largest = std::ranges::max_element(bars, {}, &Bar::size);
-  const std::uint64_t window = largest_window(sysfs);
-  if (window != 0 && largest != bars.end() && largest->size > window) {
-    return Refusal{fmt::format("{}: its BAR {} has {}, and no window of this host's links more than {}", pci,
-                               largest->number, format_size(largest->size), format_size(window))};
-  }
+  if (auto why = why_not_reached(sysfs, pci, functions.bars(pci))) return why;
   const std::string group = functions.group(pci);
   // With iommu=pt there are groups, but nothing is kept from a device.
   if (group.empty() || functions.group_type(pci) == "identity") {

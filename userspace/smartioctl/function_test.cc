@@ -67,12 +67,20 @@ TEST_F(FunctionTest, BarsFitIntoAWindow) {
   put("resource",
       "0x0000000000001000 0x000000000000101f 0x0000000000040101\n"
       "0x00000000f0000000 0x00000000f7ffffff 0x0000000000040200\n");
-  EXPECT_EQ(refusal(), "") << "no link has said how large its windows are";
-  sysfs.put("class/smartio_link/ntb0/windows",
-            "in mw=0 base=0x0 size=0x4000000 used=0x0\nout mw=0 base=0x0 size=0x100000000 used=0x0\n");
+  EXPECT_EQ(refusal(), "") << "no link has said how much of registers it reaches";
+  sysfs.put("class/smartio_link/ntb0/registers", "max=0x4000000 span=0\n");
   EXPECT_THAT(refusal(), AllOf(HasSubstr("BAR 1 has 128M"), HasSubstr("64M")));
-  sysfs.put("class/smartio_link/ntb1/windows", "in mw=0 base=0x0 size=0x8000000 used=0x0\n");
-  EXPECT_EQ(refusal(), "");
+  sysfs.put("class/smartio_link/ntb1/registers", "max=0x8000000 span=0\n");
+  EXPECT_EQ(refusal(), "") << "one link is enough";
+  std::filesystem::remove_all(sysfs.path("class/smartio_link/ntb0"));
+  sysfs.put("class/smartio_link/ntb1/registers", "max=0x8000000 span=1\n");
+  EXPECT_EQ(refusal(), "") << "the I/O ports are none of it";
+  put("resource",
+      "0x00000000e8000000 0x00000000e8003fff 0x0000000000040200\n"
+      "0x00000000f0000000 0x00000000f7ffffff 0x0000000000040200\n");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("lie 256M apart"), HasSubstr("128M"), HasSubstr("IOMMU")));
+  sysfs.put("class/smartio_link/ntb1/registers", "max=0x8000000 span=0\n");
+  EXPECT_EQ(refusal(), "") << "each by itself";
 }
 
 TEST_F(FunctionTest, AGroupOfItsOwn) {

@@ -118,7 +118,8 @@ std::vector<Bar> Pci::bars(const std::string& pci) const {
     const auto last = parse_number(words[1]);
     const auto flags = parse_number(words[2]);
     if (!first || !last || !flags || (*flags & kResourceMemory) == 0 || *last < *first) continue;
-    found.push_back({.number = number, .size = *last - *first + 1, .placed = (*flags & kResourceUnset) == 0});
+    found.push_back(
+        {.number = number, .start = *first, .size = *last - *first + 1, .placed = (*flags & kResourceUnset) == 0});
   }
   return found;
 }

@@ -21,6 +21,7 @@ inline constexpr std::string_view kOtherBridgeClass = "0x0680";  ///< bridges of
 /// A memory BAR.
 struct Bar {
   unsigned number = 0;
+  std::uint64_t start = 0;
   std::uint64_t size = 0;
   bool placed = false;  ///< it has an address
 };

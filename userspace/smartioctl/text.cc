@@ -138,6 +138,14 @@ Lines<Window> parse_windows(std::string_view text) {
   });
 }
 
+std::optional<Reach> parse_reach(std::string_view text) {
+  const Fields fields(text);
+  const auto max = fields.number<std::uint64_t>("max");
+  const auto span = fields.number<unsigned>("span");
+  if (!max || !span) return std::nullopt;
+  return Reach{.max = *max, .span = *span != 0};
+}
+
 std::string plural(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }

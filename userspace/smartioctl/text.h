@@ -51,9 +51,17 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
+/// How much of a device's registers the other side of a link can reach.
+struct Reach {
+  std::uint64_t max = 0;
+  bool span = false;  ///< of all BARs of the device, and what lies between them; else of each
+  bool operator==(const Reach&) const = default;
+};
+
 Lines<Borrower> parse_borrowers(std::string_view text);
 Lines<Holding> parse_holdings(std::string_view text);
 Lines<Window> parse_windows(std::string_view text);
+std::optional<Reach> parse_reach(std::string_view text);
 
 /// The hosts that may borrow a device: "none" or UUIDs with commas between; none at all for "any".
 std::optional<std::vector<std::string>> parse_allowed(std::string_view text);
