@@ -173,7 +173,8 @@ TEST_F(Peer, HasTheRegistersThatItsBorrowerMayReach) {
 
 TEST_F(Peer, HasAPlaceOfItsOwn) {
   wire_peer peer = wish();
-  for (const u64 taken : {u64{0}, kSize - 0x201000, kSize - 0x1000, u64{0xFEDF'F000}, u64{0xFEEF'F000}, u64{0x7F'FFFF'F000}}) {
+  for (const u64 taken :
+       {u64{0}, kSize - 0x201000, kSize - 0x1000, u64{0xFEDF'F000}, u64{0xFEEF'F000}, u64{0x7F'FFFF'F000}}) {
     peer.addr = taken;
     EXPECT_EQ(map(peer), -ERANGE) << std::hex << taken;
   }
