@@ -205,6 +205,7 @@ struct session_bar {
  * @group: the device's, then
  * @domain_base: the borrower's address that is 0 there
  * @domain_size: bytes from there on
+ * @domain_pages: from this address on it leads there in single pages
  * @domain_lock: protects @domain_irqs
  * @domain_irqs: pages of the borrower's interrupts that it leads to
  * @reaches: registers of other devices that its device reaches;
@@ -232,6 +233,7 @@ struct session {
 	struct iommu_group *group;
 	u64 domain_base;
 	u64 domain_size;
+	u64 domain_pages;
 	struct mutex domain_lock;	/* domain_irqs */
 	bool domain_irqs[SESSION_IRQ_PAGES];
 	struct list_head reaches;

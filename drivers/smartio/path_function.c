@@ -21,6 +21,7 @@ static struct smartio_link *path_link(struct smartio_device *sdev)
  * smartio_space_alloc() - addresses that nobody else's function has
  * @sdev: the path, with a session open
  * @space: filled in; stays valid until smartio_space_free()
+ * @single: as in @space; it costs the lender's IOMMU its large pages there
  *
  * Once in a session. The function gets a domain of its own, if the lender's
  * IOMMU can do that.
@@ -31,7 +32,7 @@ static struct smartio_link *path_link(struct smartio_device *sdev)
  * lender said.
  */
 int smartio_space_alloc(struct smartio_device *sdev,
-			struct smartio_space *space)
+			struct smartio_space *space, bool single)
 {
 	struct smartio_link *link = path_link(sdev);
 	struct smartio_path *path = to_path(sdev);
@@ -43,7 +44,7 @@ int smartio_space_alloc(struct smartio_device *sdev,
 		return -EOPNOTSUPP;
 	if (!id)
 		return -ENOLINK;
-	*space = (struct smartio_space){ };
+	*space = (struct smartio_space){ .single = single };
 	ret = link->ops->space_alloc(link, space);
 	if (ret)
 		return ret;
@@ -136,7 +137,7 @@ EXPORT_SYMBOL_GPL(smartio_space_phys);
  * @sdev: the path, with a session open that has addresses of its own
  *	(struct smartio_space, @own)
  * @addr: where the function finds them: a device address beyond its space, or
- *	in the last 2 MiB of it, where nothing else is mapped meanwhile
+ *	in @single pages of it, where nothing else is mapped meanwhile
  * @peer: the registers, of a function of the same lender that this host has, too
  *
  * It goes from the one to the other inside the lender. It ends with

@@ -28,7 +28,7 @@ bool remote_paths_message(struct smartio_link *link,
 /* ---- session_domain.c: addresses of a device that a peer has as a whole ---- */
 
 int session_domain_open(struct session *session, u64 base, u64 size,
-			struct wire_addresses *addresses);
+			bool single, struct wire_addresses *addresses);
 void session_domain_close(struct session *session);
 bool session_domain_is_own(struct session *session);
 bool session_domain_is_free(struct session *session, u64 addr, u64 size);

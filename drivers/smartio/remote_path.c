@@ -267,6 +267,7 @@ static int remote_own_addresses(struct smartio_path *path, u64 id,
 				struct smartio_space *space)
 {
 	struct wire_range range = {
+		.handle = cpu_to_le32(space->single),
 		.offset = cpu_to_le64(space->base),
 		.size = cpu_to_le64(space->size),
 	};

@@ -482,7 +482,8 @@ static int remote_session_inside(struct session *session,
 	case WIRE_OWN_ADDRESSES:
 		*reply_size = sizeof(struct wire_addresses);
 		return session_domain_open(session, le64_to_cpu(range->offset),
-					   le64_to_cpu(range->size), reply);
+					   le64_to_cpu(range->size),
+					   range->handle, reply);
 	case WIRE_PEER_MAP:
 		*reply_size = 0;
 		return session_peer_map(session, peer);

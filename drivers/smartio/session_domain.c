@@ -25,9 +25,10 @@
 #define DOMAIN_HOLE_END	0xfef00000ULL
 
 /*
- * The end of the range consists of single pages, so that one can lead elsewhere
- * (session_peer.c) while its neighbours are in use. The DMA API takes addresses
- * from there first. The rest is mapped in large pages.
+ * If the borrower asks for that, the end of the range consists of single pages,
+ * so that one can lead elsewhere (session_peer.c) while its neighbours are in
+ * use. The DMA API takes addresses from there first. The rest is mapped in large
+ * pages.
  */
 #define DOMAIN_PAGES_SIZE	(2ULL << 20)
 
@@ -65,10 +66,11 @@ static int domain_map_pages(struct smartio_link *link,
 	return ret;
 }
 
+/* @pages: where the single pages begin. */
 static int domain_fill(struct smartio_link *link, struct iommu_domain *domain,
-		       u64 base, u64 size)
+		       u64 base, u64 size, u64 pages)
 {
-	u64 pages = domain_pages(size), below = min(pages, DOMAIN_IRQ_BASE);
+	u64 below = min(pages, DOMAIN_IRQ_BASE);
 	int ret = 0;
 
 	if (below)
@@ -84,14 +86,15 @@ static int domain_fill(struct smartio_link *link, struct iommu_domain *domain,
 
 /*
  * From now on the device has just [@base, @base + @size) of the borrower, as
- * [0, @size). The session is entered. Returns 0; -EOPNOTSUPP: no IOMMU can do
+ * [0, @size), with @single pages at its end. The session is entered. Returns 0; -EOPNOTSUPP: no IOMMU can do
  * that for this device, or others are in its group, and stay in the domain that
  * they share; -EBUSY: it was asked before; -EINVAL; -ERANGE: the borrower has
  * not opened that; -ENOMEM.
  */
 int session_domain_open(struct session *session, u64 base, u64 size,
-			struct wire_addresses *addresses)
+			bool single, struct wire_addresses *addresses)
 {
+	u64 pages = single ? domain_pages(size) : size;
 	struct device *dev = &session->s.export->pdev->dev;
 	struct smartio_link *link = session->peer;
 	struct iommu_domain *domain;
@@ -119,7 +122,7 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 	if (ret)
 		goto free;
 	/* VT-d knows large pages for a domain only when a device is in it */
-	ret = domain_fill(link, domain, base, size);
+	ret = domain_fill(link, domain, base, size, pages);
 	if (ret)
 		goto detach;
 	/* what it had in the domain of this host's drivers */
@@ -128,6 +131,7 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 	memset(session->domain_irqs, 0, sizeof(session->domain_irqs));
 	session->domain_base = base;
 	session->domain_size = size;
+	session->domain_pages = pages;
 	/* before somebody is told an address of it */
 	smp_store_release(&session->domain, domain);
 	addresses->base = 0;
@@ -180,7 +184,7 @@ bool session_domain_is_free(struct session *session, u64 addr, u64 size)
 /* Whether a part of it consists of single pages of the borrower's range. */
 bool session_domain_is_pages(struct session *session, u64 addr, u64 size)
 {
-	return addr >= domain_pages(session->domain_size) &&
+	return addr >= session->domain_pages &&
 	       addr + size <= session->domain_size;
 }
 

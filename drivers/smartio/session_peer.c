@@ -88,6 +88,14 @@ static int session_peer_lead(struct session_peer *new, phys_addr_t phys,
 	return ret;
 }
 
+/* Whether whole pages have registers of this BAR and of no other. */
+static bool session_peer_pages(struct pci_dev *pdev, u32 bar, u64 offset,
+			       u64 size)
+{
+	return PAGE_ALIGNED(pci_resource_start(pdev, bar)) &&
+	       offset + size <= pci_resource_len(pdev, bar);
+}
+
 static int session_peer_add(struct session *session, struct session *target,
 			    const struct wire_peer *peer)
 {
@@ -100,7 +108,9 @@ static int session_peer_add(struct session *session, struct session *target,
 	if (!target->s.export->ops->exclusive ||
 	    !uuid_equal(&target->s.host, &session->s.host) ||
 	    !session_bar_allowed(target, bar, le64_to_cpu(peer->offset),
-				 le64_to_cpu(peer->size)))
+				 le64_to_cpu(peer->size)) ||
+	    !session_peer_pages(pdev, bar, le64_to_cpu(peer->offset),
+				le64_to_cpu(peer->size)))
 		return -EACCES;
 	prot |= access & WIRE_PEER_READ ? IOMMU_READ : 0;
 	prot |= access & WIRE_PEER_WRITE ? IOMMU_WRITE : 0;

@@ -42,6 +42,10 @@ struct borrow_domain {
 
 #define to_borrow_domain(d) container_of(d, struct borrow_domain, domain)
 
+static bool peer_pages;
+module_param(peer_pages, bool, 0644);
+MODULE_PARM_DESC(peer_pages, "drivers map registers of other borrowed functions by the DMA API: what is borrowed from now on has a place for them, and large pages nowhere near it");
+
 static struct iommu_device borrow_iommu;
 static struct fwnode_handle *borrow_node;
 
@@ -290,7 +294,8 @@ void borrow_dma_range(struct borrow_function *f, struct device *dev)
 /* A session is open. Returns 0; -EOPNOTSUPP: nothing is open but a pool. */
 int borrow_dma_init(struct borrow_function *f)
 {
-	int ret = smartio_space_alloc(f->sdev, &f->space);
+	int ret = smartio_space_alloc(f->sdev, &f->space,
+				      READ_ONCE(peer_pages));
 
 	f->dma_offset = f->space.device_base - f->space.base;
 	if (ret != -EOPNOTSUPP)

@@ -153,7 +153,7 @@ static const char *borrow_peer_why(int error)
 	case -EWOULDBLOCK:
 		return "whoever maps them can't wait for the lender";
 	case -ERANGE:
-		return "the address is among those of this host's memory, and not in the last 2 MiB, or the lender's IOMMU does not have it";
+		return "the address is one of this host's memory (peer_pages=1 has some at the end), or the lender's IOMMU does not have it";
 	default:
 		return "the lender refuses";
 	}

@@ -275,6 +275,8 @@ void smartio_irq_settle(void);
  * @device_base: what the function has to use for @base
  * @own: the lender's IOMMU has a domain for this function, which leads here and
  *	to this host's interrupts; else what it reaches is what others reach, too
+ * @single: in its own domain the last 2 MiB are single pages, one of which
+ *	may lead to another function (smartio_peer_map())
  * @hole: device addresses between that lead elsewhere
  * @hole_size: bytes
  */
@@ -283,6 +285,7 @@ struct smartio_space {
 	u64 size;
 	u64 device_base;
 	bool own;
+	bool single;
 	u64 hole;
 	u64 hole_size;
 	/* private: */
@@ -290,7 +293,7 @@ struct smartio_space {
 };
 
 int smartio_space_alloc(struct smartio_device *sdev,
-			struct smartio_space *space);
+			struct smartio_space *space, bool single);
 void smartio_space_free(struct smartio_device *sdev,
 			struct smartio_space *space);
 int smartio_space_map(struct smartio_device *sdev, struct smartio_space *space,

@@ -9,9 +9,9 @@
 //   The device stores so many bytes of 0xa5 at an address that nobody mapped for it, or fetches them from there; how
 //   many of those are 0xff is printed.
 // vfio_edu DOMAIN:BUS:SLOT.FUNCTION peer TARGET BAR ADDRESS
-//   The first 4 KiB of a BAR of another function, which is memory, are mapped for the device at ADDRESS. The device fetches
-//   them, and stores others there, several times. Then TARGET is let go, and "let-go 1" is printed. After each line "late"
-//   the device fetches and stores once more at ADDRESS; any other line ends it.
+//   The first 4 KiB of a BAR of another function, which is memory, are mapped for the device at ADDRESS. The device
+//   fetches them, and stores others there, several times. Then TARGET is let go, and "let-go 1" is printed. After each
+//   line "late" the device fetches and stores once more at ADDRESS; any other line ends it.
 //
 // What comes of it is printed, one "WORD VALUE" a line. Ends with 1 if something can't be done; whether the values are
 // right is the caller's to judge.

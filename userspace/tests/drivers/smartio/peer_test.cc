@@ -21,10 +21,15 @@ class Peer : public Core {
     EXPECT_EQ(a.join(host('a')), 0);
     reaching = open(a, lender.lend(true));
     reached = open(a, target.lend(true));
+    own_addresses(true);
+  }
+  void own_addresses(bool single) {
     wire_range range{};
     range.offset = kBase;
     range.size = kSize;
+    range.handle = single;
     EXPECT_EQ(in_session(a, WIRE_OWN_ADDRESSES, reaching, range), 0);
+    EXPECT_EQ(group.attached->maps, single ? 1 + 512 : 1);
   }
   ~Peer() override {
     lender.take_back();
@@ -155,6 +160,11 @@ TEST_F(Peer, HasTheRegistersThatItsBorrowerMayReach) {
   EXPECT_EQ(map(peer), -EACCES);
   peer.offset = ~0xFFFULL;
   EXPECT_EQ(map(peer), -EACCES);
+  peer.offset = 0x6000;
+  target.pdev.bars[2].size = 0x7800;
+  EXPECT_EQ(map(peer), -EACCES) << "half a page may be another device's";
+  target.pdev.bars[2] = {kTargetBar + 0x800, 0x8000, IORESOURCE_MEM};
+  EXPECT_EQ(map(wish()), -EACCES);
   peer = wish();
   peer.target++;
   EXPECT_EQ(map(peer), -ENOENT);
@@ -163,7 +173,8 @@ TEST_F(Peer, HasTheRegistersThatItsBorrowerMayReach) {
 
 TEST_F(Peer, HasAPlaceOfItsOwn) {
   wire_peer peer = wish();
-  for (const u64 taken : {u64{0}, kSize - 0x201000, kSize - 0x1000, u64{0xFEDF'F000}, u64{0xFEEF'F000}, u64{0x7F'FFFF'F000}}) {
+  for (const u64 taken :
+       {u64{0}, kSize - 0x201000, kSize - 0x1000, u64{0xFEDF'F000}, u64{0xFEEF'F000}, u64{0x7F'FFFF'F000}}) {
     peer.addr = taken;
     EXPECT_EQ(map(peer), -ERANGE) << std::hex << taken;
   }
@@ -195,6 +206,15 @@ TEST_F(Peer, TakesThePlaceOfPagesAtTheEndOfTheRange) {
   EXPECT_EQ(all[0].size, peer.addr + 0x2000);
   EXPECT_EQ(all[1].iova, peer.addr + 0x2000);
   EXPECT_EQ(unmap(peer.addr, 0x2000), -ENOENT);
+}
+
+TEST_F(Peer, HasNoPlaceInLargePages) {
+  reaching = open(a, lender.device);  // the session before ends
+  own_addresses(false);
+  wire_peer peer = wish();
+  peer.addr = kSize - 0x200000;
+  EXPECT_EQ(map(peer), -ERANGE);
+  EXPECT_EQ(map(wish()), 0);
 }
 
 TEST_F(Peer, IsAskedForInWholePages) {
