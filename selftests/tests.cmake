@@ -123,7 +123,7 @@ if(SMARTIO_LONG)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost)
   set(VM_STAR vm/migrate)
 endif()
-on_cluster(lending pair-lending lending/devices lending/refused ${DEVICES} lending/two)
+on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten ${DEVICES} lending/two)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
 # Virtual functions of one device, and a function that two borrowers fight for.
 on_cluster(vfs star-vfs lending/vfs lending/vfs-nvme lending/hostile)
