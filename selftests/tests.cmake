@@ -133,7 +133,7 @@ if(SMARTIO_LONG)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost)
   list(APPEND VM_STAR vm/migrate vm/attacks)
 endif()
-on_cluster(lending pair-lending lending/devices lending/refused ${DEVICES} lending/two)
+on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten ${DEVICES} lending/two)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
 # Functions that reach each other.
 on_cluster(peers pair-peers lending/peer-to-peer)

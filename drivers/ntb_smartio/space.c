@@ -93,19 +93,36 @@ int link_space_alloc(struct ntb_link *link, struct smartio_space *space)
 	return ret;
 }
 
-/* Nothing is mapped there any more. What is left, nobody gets. */
+/*
+ * A driver that forgot to unmap something. The function is out of reach by now.
+ * The next one in this range, also of another life of this module, would find
+ * what is left in the NTB's domain.
+ */
+static void link_space_clear(struct ntb_link *link, struct smartio_space *space)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(link->base.dma);
+	u64 addr, end = space->base + space->size, left;
+
+	left = atomic64_read(&space->mapped);
+	dev_warn(link->base.dma,
+		 "%s: the driver of a borrowed function left %llu bytes mapped at %#llx: they are unmapped\n",
+		 link->base.name, left, space->base);
+	for (addr = space->base; addr < end && left; addr += PAGE_SIZE) {
+		if (!iommu_iova_to_phys(domain, addr))
+			continue;
+		left -= min_t(u64, left, iommu_unmap(domain, addr, PAGE_SIZE));
+		cond_resched();
+	}
+}
+
+/* Nothing is mapped there any more when this returns. */
 void link_space_free(struct ntb_link *link, struct smartio_space *space)
 {
 	unsigned int slot = (space->base - link_space_base(link, 0)) /
 			    link_space_size(link);
 
-	if (atomic64_read(&space->mapped)) {
-		dev_err(link->base.dma,
-			"%s: %lld bytes are left mapped at %#llx, which stay unused\n",
-			link->base.name, atomic64_read(&space->mapped),
-			space->base);
-		return;
-	}
+	if (atomic64_read(&space->mapped))
+		link_space_clear(link, space);
 	mutex_lock(&link->spaces_lock);
 	link->spaces &= ~BIT(slot);
 	mutex_unlock(&link->spaces_lock);
