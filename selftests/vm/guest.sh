@@ -46,6 +46,16 @@ vms_ready() {
 
 # guest_start HOST NAME MIB ARG…: and waits until it is up. Functions can be plugged into the ports hp0 and hp1.
 guest_start() {
+	guest_launch "$@"
+	if ! guest_answers "$1" "$2"; then
+		guest_has_hosts_registers "$1" "$2" || guest_is_not_up "$1" "$2"
+		say "guest $2 of $1 has registers of its host, which only the emulated CPU can have given it (docs/virtual-machines.md): started again"
+		guest_kill "$1" "$2"
+		guest_launch "$@"
+		guest_boots "$1" "$2"
+	fi
+}
+guest_launch() {
 	local host=$1 name=$2 mib=$3; shift 3
 	in_guest_folder "$host" "$name" 'rm -rf $d; mkdir $d
 		mkfifo $d/agent.in $d/agent.out $d/qmp.in $d/qmp.out
@@ -59,15 +69,22 @@ guest_start() {
 			-device pcie-root-port,id=hp0,bus=pcie.0,addr=4,chassis=1,slot=1 \
 			-device pcie-root-port,id=hp1,bus=pcie.0,addr=5,chassis=2,slot=2 "$@" > $d/qemu.log 2>&1 < /dev/null &
 		echo $! > $d/pid' "$mib" "$@"
-	guest_boots "$host" "$name"
 	guest_qmp "$host" "$name" '{"execute":"qmp_capabilities"}' > /dev/null
 }
 # guest_boots HOST NAME: waits until it is up.
-guest_boots() {
+guest_boots() { guest_answers "$1" "$2" || guest_is_not_up "$1" "$2"; }
+guest_answers() {
 	local up
-	up=$(in_guest_folder "$1" "$2" 'answer "0 0 " agent.out $1 | cut -d" " -f3 | base64 -d' $((150 * slower))) ||
-		fail "guest $2 of $1 did not come up: $(in_guest_folder "$1" "$2" 'tail -n 5 $d/qemu.log $d/console')"
+	up=$(in_guest_folder "$1" "$2" 'answer "0 0 " agent.out $1 | cut -d" " -f3 | base64 -d' $((150 * slower))) || return
 	say "guest $2 of $1 is up, ${up} s after its kernel began"
+}
+guest_is_not_up() { fail "guest $2 of $1 did not come up: $(in_guest_folder "$1" "$2" 'tail -n 5 $d/qemu.log $d/console')"; }
+# guest_has_hosts_registers HOST NAME: its CPU is where the host's one runs guests.
+guest_has_hosts_registers() {
+	local rip
+	rip=$(guest_qmp "$1" "$2" '{"execute":"human-monitor-command","arguments":{"command-line":"info registers"}}' | grep -oE 'RIP=[0-9a-f]{16}') || return
+	sh_on "$1" 'at=$(sed -n "s/^\([0-9a-f]*\) . __svm_vcpu_run\t.*/0x\1/p" /proc/kallsyms)
+		[ -n "$at" ] && [ $((0x$1 - at)) -ge 0 ] && [ $((0x$1 - at)) -lt 1024 ]' "${rip#RIP=}"
 }
 
 # in_guest HOST NAME 'shell text': its output, its exit status. 124 and 125: it gave no answer, or is gone.
