@@ -48,13 +48,17 @@ vms_ready() {
 guest_start() {
 	guest_launch "$@"
 	if ! guest_answers "$1" "$2"; then
+		guest_may_ask "$1" "$2"
 		guest_has_hosts_registers "$1" "$2" || guest_is_not_up "$1" "$2"
 		say "guest $2 of $1 has registers of its host, which only the emulated CPU can have given it (docs/virtual-machines.md): started again"
 		guest_kill "$1" "$2"
 		guest_launch "$@"
 		guest_boots "$1" "$2"
 	fi
+	guest_may_ask "$1" "$2"
 }
+# QEMU's monitor wants this once.
+guest_may_ask() { guest_qmp "$1" "$2" '{"execute":"qmp_capabilities"}' > /dev/null; }
 guest_launch() {
 	local host=$1 name=$2 mib=$3; shift 3
 	in_guest_folder "$host" "$name" 'rm -rf $d; mkdir $d
@@ -69,7 +73,6 @@ guest_launch() {
 			-device pcie-root-port,id=hp0,bus=pcie.0,addr=4,chassis=1,slot=1 \
 			-device pcie-root-port,id=hp1,bus=pcie.0,addr=5,chassis=2,slot=2 "$@" > $d/qemu.log 2>&1 < /dev/null &
 		echo $! > $d/pid' "$mib" "$@"
-	guest_qmp "$host" "$name" '{"execute":"qmp_capabilities"}' > /dev/null
 }
 # guest_boots HOST NAME: waits until it is up.
 guest_boots() { guest_answers "$1" "$2" || guest_is_not_up "$1" "$2"; }
