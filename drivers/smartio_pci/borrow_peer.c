@@ -147,13 +147,13 @@ static const char *borrow_peer_why(int error)
 {
 	switch (error) {
 	case -EXDEV:
-		return "they are those of another lender's function, and no link between the two is used";
+		return "they are those of a function of another lender";
 	case -EOPNOTSUPP:
 		return "it has no domain of its own in the lender";
 	case -EWOULDBLOCK:
 		return "whoever maps them can't wait for the lender";
 	case -ERANGE:
-		return "the address is one of this host's memory (peer_pages=1 has some at the end), or the lender's IOMMU does not have it";
+		return "the lender has no place for them at that address (see peer_pages)";
 	default:
 		return "the lender refuses";
 	}
