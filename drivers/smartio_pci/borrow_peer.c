@@ -196,9 +196,13 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 	if (!ret)
 		ret = borrow_peer_ask(f, iova, &peer);
 	if (ret) {
-		dev_notice_ratelimited(&f->sdev->dev,
-				       "registers at %pa are not mapped for it: %s (%d)\n",
-				       &phys, borrow_peer_why(ret), ret);
+		/* QEMU maps all of a guest's for all, and its own too, again and again */
+		if (peer.session != f->session && !f->refused) {
+			f->refused = true;
+			dev_notice(&f->sdev->dev,
+				   "registers at %pa are not mapped for it: %s (%d)\n",
+				   &phys, borrow_peer_why(ret), ret);
+		}
 		kfree(reach);
 		return ret;
 	}
