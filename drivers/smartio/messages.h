@@ -39,7 +39,8 @@ struct wire_range {
 };
 
 /**
- * struct wire_addresses - what a device of the receiver has for its own
+ * struct wire_addresses - what a device of the receiver has for its own; in the
+ *	wire_range that asks for it @handle is 1 for single pages at its end
  * @base: the device address of where the range begins that was asked for
  * @hole: device addresses in it that lead elsewhere
  * @hole_size: bytes

@@ -86,10 +86,10 @@ static int domain_fill(struct smartio_link *link, struct iommu_domain *domain,
 
 /*
  * From now on the device has just [@base, @base + @size) of the borrower, as
- * [0, @size), with @single pages at its end. The session is entered. Returns 0; -EOPNOTSUPP: no IOMMU can do
- * that for this device, or others are in its group, and stay in the domain that
- * they share; -EBUSY: it was asked before; -EINVAL; -ERANGE: the borrower has
- * not opened that; -ENOMEM.
+ * [0, @size), with @single pages at its end. The session is entered. Returns 0;
+ * -EOPNOTSUPP: no IOMMU can do that for this device, or others are in its group,
+ * and stay in the domain that they share; -EBUSY: it was asked before; -EINVAL;
+ * -ERANGE: the borrower has not opened that; -ENOMEM.
  */
 int session_domain_open(struct session *session, u64 base, u64 size,
 			bool single, struct wire_addresses *addresses)

@@ -108,6 +108,7 @@ struct borrow_bus_ops {
  * @peers: in the list of all whose registers may be mapped for others
  * @reaches_lock: protects @reaches
  * @reaches: what it reaches of others' registers
+ * @refused: the log has why it does not reach some
  */
 struct borrow_function {
 	struct pci_sysdata sysdata;
@@ -152,6 +153,7 @@ struct borrow_function {
 	struct list_head peers;
 	spinlock_t reaches_lock;	/* reaches */
 	struct list_head reaches;
+	bool refused;
 };
 
 static inline struct borrow_function *borrow_of_bus(struct pci_bus *bus)

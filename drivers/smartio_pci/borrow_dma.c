@@ -25,7 +25,7 @@
  * Addresses that every IOMMU of a lender's has (VT-d specification 10.4.2: 39
  * bits).
  */
-#define BORROW_PEERS_END	(1ULL << 39)
+#define BORROW_PEERS_END	BIT_ULL(39)
 
 /**
  * struct borrow_domain - a domain for one function

@@ -147,13 +147,13 @@ static const char *borrow_peer_why(int error)
 {
 	switch (error) {
 	case -EXDEV:
-		return "they are those of another lender's function, and no link between the two is used";
+		return "they are those of a function of another lender";
 	case -EOPNOTSUPP:
 		return "it has no domain of its own in the lender";
 	case -EWOULDBLOCK:
 		return "whoever maps them can't wait for the lender";
 	case -ERANGE:
-		return "the address is one of this host's memory (peer_pages=1 has some at the end), or the lender's IOMMU does not have it";
+		return "the lender has no place for them at that address (see peer_pages)";
 	default:
 		return "the lender refuses";
 	}
@@ -196,9 +196,13 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 	if (!ret)
 		ret = borrow_peer_ask(f, iova, &peer);
 	if (ret) {
-		dev_notice_ratelimited(&f->sdev->dev,
-				       "registers at %pa are not mapped for it: %s (%d)\n",
-				       &phys, borrow_peer_why(ret), ret);
+		/* QEMU maps all of a guest's for all, and its own too, again and again */
+		if (peer.session != f->session && !f->refused) {
+			f->refused = true;
+			dev_notice(&f->sdev->dev,
+				   "registers at %pa are not mapped for it: %s (%d)\n",
+				   &phys, borrow_peer_why(ret), ret);
+		}
 		kfree(reach);
 		return ret;
 	}

@@ -29,7 +29,7 @@
 #define WIRE_FENCE		15	/* wire_fence: fence a host, or admit it */
 #define WIRE_HOSTS		16	/* reply: wire_host[], those known there */
 #define WIRE_IRQ_MOVE		17	/* wire_irq_move */
-#define WIRE_OWN_ADDRESSES	18	/* wire_range, @handle: 1 for single pages; reply: wire_addresses */
+#define WIRE_OWN_ADDRESSES	18	/* wire_range; reply: wire_addresses */
 #define WIRE_PEER_MAP		19	/* wire_peer */
 #define WIRE_PEER_UNMAP		20	/* wire_peer: @addr and @size */
 #define WIRE_TYPES		21
