@@ -10,6 +10,9 @@ pci_of() { jq -er --arg h "$1" --arg d "$2" '.hosts[] | select(.name == $h) | .d
 # driver_of HOST PCI
 driver_of() { sh_on "$1" 'basename "$(readlink /sys/bus/pci/devices/$1/driver || echo none)"' "$2"; }
 
+# A kernel without CONFIG_PCI_P2PDMA, as Debian's, says so of each nvme with a CMB.
+! grep -q '^cmb' "$folder/topology.toml" || log_may lender 'nvme nvme[0-9]+: failed to register the CMB$'
+
 # disk_of HOST PCI, interface_of HOST PCI: what its driver makes of it.
 disk_of() { sh_on "$1" 'cd /sys/bus/pci/devices/$1/nvme/nvme*/ && ls -d nvme*n* | sed "s/c[0-9]*n/n/"' "$2"; }
 interface_of() { sh_on "$1" 'ls /sys/bus/pci/devices/$1/net' "$2"; }
