@@ -1,10 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
 # The network card $nic of the lender on the borrower, by its stock driver $module: ping and iperf3 both ways against the
-# lender's own interface, its link down and up, the driver loaded again; then the lender has it back.
+# lender's own interface (with LENDING_IPERF_S each way for so long), its link down and up, its cable out and in, the driver's own
+# test ($self, or in check-long), the driver loaded again; then the lender has it back, where that test says the same. $no_intx: a driver that
+# tests interrupts by pin; a sed script for what it says of them.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+# self_test HOST INTERFACE: the driver's own test of the device (ethtool -t), "RESULT NAME" a line; its status is 2 if some of it failed.
+# Its cable is out: a frame of somebody else fails igb's loopback test, which then loses the page of that frame. So that test, which needs
+# a link, does not count.
+self_test() {
+	cluster monitor lender -- set_link "$nic" off > /dev/null
+	sh_on "$1" 'ethtool -t $1 offline > /run/self-test || [ $? = 2 ]; cat /run/self-test' "$2" > "$notes/self-test"
+	cluster monitor lender -- set_link "$nic" on > /dev/null
+	sed 's/^/# /' "$notes/self-test" >&2
+	sed -nE '/^Loopback/d; s/^(.*[^ \t])[ \t]+([0-9]+)$/\2 \1/p' "$notes/self-test"
+}
+interrupts_borrower() { sh_on borrower 'awk -v d="$1" "\$0 ~ d { for (i = 2; i <= NF; i++) { if (\$i !~ /^[0-9]+\$/) break; n += \$i } } END { print n + 0 }" /proc/interrupts' "$interface"; }
+
+self=${self:-${SMARTIO_LONG:-}}
 lending_begin
+if [ -n "$self" ] && [ -n "${no_intx:-}" ]; then
+	for host in lender borrower; do log_may "$host" "$module [0-9a-f:.]+ [a-z0-9]+: pattern test failed \\(reg 0x"; done
+	log_may borrower 'genirq: Flags mismatch irq 0\. [0-9a-f]+ \([a-z0-9]+\) vs\. [0-9a-f]+ \(timer\)'
+fi
 lent "$nic"
 on borrower modprobe "$module"
 function=$(borrowed "$nic")
@@ -22,10 +41,24 @@ after=$(fabric ledger)
 crossed=$(jq -n --argjson a "$after" --argjson b "$before" '[$a, $b] | map([.. | .bytes? // empty] | add) | .[0] - .[1]')
 [ "$crossed" -gt $((2 * 900 * 1000)) ] || fail "bytes over the cable: expected more than 1.8 MB, saw $crossed"
 say "$crossed bytes crossed the cable for 2 MiB of payload"
+seconds=${LENDING_IPERF_S:-${SMARTIO_LONG:+30}}
+[ -z "$seconds" ] || iperf borrower lender "${seconds}s"
 
 sh_on borrower 'ip link set $1 down && ip link set $1 up' "$interface"
 until_true 30 "a ping after the link was down" on borrower ping -c 1 -W 1 -I "$interface" 10.78.0.2
+# Its cable, not the link's.
+set_link() {
+	cluster monitor lender -- set_link "$nic" "$1" > /dev/null
+	until_true 20 "the carrier of $interface, cable $1" sh_on borrower '[ "$(cat /sys/class/net/$1/carrier)" = "$2" ]' "$interface" "$2"
+}
+before=$(interrupts_borrower)
+set_link off 0
+set_link on 1
+until_true 30 "a ping after its cable was out" on borrower ping -c 1 -W 1 -I "$interface" 10.78.0.2
+[ "$(interrupts_borrower)" -gt "$before" ] || fail "interrupts of $interface: expected more than $before"
 network_down borrower "$interface" lender
+there=
+[ -z "$self" ] || there=$(self_test borrower "$interface")
 on borrower modprobe -r "$module"
 on borrower modprobe "$module"
 until_true 10 "its interface again" interface_of borrower "$function"
@@ -41,5 +74,10 @@ interface=$(interface_of lender "$pci")
 network_up lender "$interface" borrower
 iperf lender borrower 1M
 network_down lender "$interface" borrower
+if [ -n "$self" ]; then
+	here=$(self_test lender "$interface")
+	[ -n "$here" ] || fail "the driver's test of $interface: expected results, saw none"
+	expect "what the driver's test says of it on the borrower${no_intx:+, without interrupts by pin}" "$(sed "${no_intx:-s/^//}" <<< "$here")" "$there"
+fi
 for host in lender borrower; do on "$host" modprobe -r "$module"; done
 lending_end

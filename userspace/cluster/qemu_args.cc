@@ -180,9 +180,10 @@ void add_device(Arguments& arguments, const topology::Device& device, unsigned n
   const unsigned slot = topology::kMostRootPorts + number + 1;
   arguments.device(fmt::format("pcie-root-port,id={0},bus=pcie.0,addr={1:#x},chassis={2},slot={2}", port,
                                kFirstDeviceSlot + number, slot));
-  // Names of QEMU's own for what belongs to the device: those of nodes have 31 characters at most.
+  // Names of QEMU's own for what belongs to the device: those of nodes have 31 characters at most. `set_link` takes the
+  // name of a device or of a -netdev, so no -netdev has a name that a device can have.
   const std::string disk = fmt::format("disk{}", number);
-  const std::string nic = fmt::format("nic{}", number);
+  const std::string nic = port + ".lan";
   if (topology::has_disk(device.type)) {
     arguments.add(
         "-blockdev",

@@ -252,7 +252,7 @@ TEST(QemuArguments, DevicesOfQemusOwnAreBehindRootPortsOfTheirOwn) {
           "pcie-root-port,id=dp0,bus=pcie.0,addr=0x18,chassis=17,slot=17",
           R"({"driver":"nvme","id":"disk","bus":"dp0","serial":"disk","dbcs":false,"drive":"disk0","cmb_size_mb":2})",
           "pcie-root-port,id=dp1,bus=pcie.0,addr=0x19,chassis=18,slot=18",
-          R"({"driver":"e1000e","id":"nic","bus":"dp1","netdev":"nic1","mac":"52:54:00:77:02:02","romfile":""})",
+          R"({"driver":"e1000e","id":"nic","bus":"dp1","netdev":"dp1.lan","mac":"52:54:00:77:02:02","romfile":""})",
           "pcie-root-port,id=dp2,bus=pcie.0,addr=0x1a,chassis=19,slot=19",
           R"({"driver":"ich9-ahci","id":"old","bus":"dp2"})", R"({"driver":"ide-hd","bus":"old.0","drive":"disk2"})",
           "pcie-root-port,id=dp3,bus=pcie.0,addr=0x1b,chassis=20,slot=20",
@@ -265,7 +265,7 @@ TEST(QemuArguments, DevicesOfQemusOwnAreBehindRootPortsOfTheirOwn) {
               ElementsAre(R"({"driver":"file","node-name":"disk0","filename":"b.disk.img","discard":"unmap"})",
                           R"({"driver":"file","node-name":"disk2","filename":"b.old.img","discard":"unmap"})",
                           R"({"driver":"file","node-name":"disk3","filename":"b.usb.img","discard":"unmap"})"));
-  EXPECT_THAT(values(words, "-netdev").at(1), "stream,id=nic1,server=off,addr.type=unix,addr.path=b.nic.lan.sock");
+  EXPECT_THAT(values(words, "-netdev").at(1), "stream,id=dp1.lan,server=off,addr.type=unix,addr.path=b.nic.lan.sock");
   const auto other = values(arguments(topology, 0), "-device");
   EXPECT_THAT(other.at(other.size() - 2), "pcie-root-port,id=dp0,bus=pcie.0,addr=0x18,chassis=17,slot=17");
   EXPECT_THAT(other.back(), HasSubstr(R"("driver":"igb","id":"vnic","bus":"dp0")"));
