@@ -48,6 +48,7 @@ vms_ready() {
 guest_start() {
 	guest_launch "$@"
 	if ! guest_answers "$1" "$2"; then
+		if guest_ended "$1" "$2"; then guest_is_not_up "$1" "$2"; fi
 		guest_may_ask "$1" "$2"
 		guest_has_hosts_registers "$1" "$2" || guest_is_not_up "$1" "$2"
 		say "guest $2 of $1 has registers of its host, which only the emulated CPU can have given it (docs/virtual-machines.md): started again"
@@ -81,7 +82,7 @@ guest_answers() {
 	up=$(in_guest_folder "$1" "$2" 'answer "0 0 " agent.out $1 | cut -d" " -f3 | base64 -d' $((150 * slower))) || return
 	say "guest $2 of $1 is up, ${up} s after its kernel began"
 }
-guest_is_not_up() { fail "guest $2 of $1 did not come up: $(in_guest_folder "$1" "$2" 'tail -n 5 $d/qemu.log $d/console')"; }
+guest_is_not_up() { fail "guest $2 of $1 did not come up: $(in_guest_folder "$1" "$2" 'tail -n 25 $d/qemu.log $d/console')"; }
 # guest_has_hosts_registers HOST NAME: its CPU is where the host's one runs guests.
 guest_has_hosts_registers() {
 	local rip
