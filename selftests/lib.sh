@@ -87,13 +87,15 @@ expect_fail() {
 # until_true SECONDS WHAT COMMAND…: polls until COMMAND succeeds; fails at the deadline, which also ends a command on a
 # host that takes longer, naming WHAT. A command that can't be run at all fails at once.
 until_true() {
-	local deadline=$((SECONDS + $1 * slower)) what=$2 status left; shift 2
+	local deadline=$((SECONDS + $1 * slower)) what=$2 status left pause=1; shift 2
 	while :; do
 		left=$((deadline - SECONDS)) status=0
 		within=$((left > 0 ? left : 1)) "$@" > "$notes/polled" 2>&1 || status=$?
 		case $status in 0) return ;; 126 | 127) fail "$what: can't run '$*': $(tail -1 "$notes/polled")" ;; esac
 		[ $SECONDS -lt "$deadline" ] || fail "waited in vain for: $what (status $status: $(tail -1 "$notes/polled"))"
-		sleep 0.1
+		# a command in a host takes a tenth of a second of a CPU: what takes longer is asked for less often
+		sleep 0.$pause
+		[ $pause = 4 ] || pause=$((pause + 1))
 	done
 }
 
