@@ -220,7 +220,7 @@ static const char *borrow_peer_why(int error)
 {
 	switch (error) {
 	case -EXDEV:
-		return "they are those of a function of another lender, and no link joins the two lenders";
+		return "they are of another lender, to which its own has no link";
 	case -EOPNOTSUPP:
 		return "it has no domain of its own in the lender";
 	case -EWOULDBLOCK:

@@ -151,11 +151,11 @@ TEST_F(Far, EndsWithTheLinkToItsBorrower) {
 
 TEST_F(Far, IsNotMappedIfItEndsWhileItIsAskedFor) {
   for (const auto& ends : std::vector<std::function<void()>>{[this] { EXPECT_EQ(end(between, kGrant), 0); },
-                                                            [this] { EXPECT_EQ(unmap(kPlace, 0x2000), 0); },
-                                                            [this] {
-                                                              between.lose();
-                                                              EXPECT_EQ(between.join(host('m')), 0);
-                                                            }}) {
+                                                             [this] { EXPECT_EQ(unmap(kPlace, 0x2000), 0); },
+                                                             [this] {
+                                                               between.lose();
+                                                               EXPECT_EQ(between.join(host('m')), 0);
+                                                             }}) {
     meanwhile = ends;
     EXPECT_EQ(map(wish()), -ENOENT);
     EXPECT_EQ(mapped(), 0);
