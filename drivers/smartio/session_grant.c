@@ -12,7 +12,8 @@
  * the same borrower, and only once. A grant ends when its borrower revokes it,
  * with the session, or with the link over which it was taken.
  */
-#include <linux/overflow.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
@@ -23,6 +24,10 @@
 
 /* So many a session may have. */
 #define SESSION_GRANTS_MAX	256
+/* So many it may take back at once: the other lender has others to serve. */
+#define SESSION_REVOKES_MAX	16
+/* A lender that is too busy is asked again. */
+#define SESSION_GRANT_AGAIN_MS	10
 /* The holder of their addresses; exports have lower numbers. */
 #define SESSION_GRANT_OWNER	U32_MAX
 
@@ -276,31 +281,52 @@ unlock:
 	return ret;
 }
 
-/*
- * A grant that nobody finds any more ends. The other host's device reaches the
- * registers no more when this begins to wait. The address leads nowhere until
- * that host has said that its device does not use it: a host that does not say
- * so loses the link.
- */
-static void session_grant_end(struct session_grant *grant)
+static unsigned long session_grant_deadline(void)
 {
-	struct wire_granted id = { .grant = cpu_to_le64(grant->id) };
+	return jiffies + msecs_to_jiffies(SESSION_PEER_MS);
+}
+
+static int session_grant_ask_end(struct smartio_link *link, u64 grant,
+				 unsigned long deadline)
+{
+	const struct wire_granted id = { .grant = cpu_to_le64(grant) };
 	const struct wire_message message = {
 		.type = WIRE_PEER_END,
 		.length = sizeof(id),
 	};
+	int ret = -ETIMEDOUT;
+	size_t none = 0;
+	long left;
+
+	while ((left = deadline - jiffies) > 0) {
+		ret = link->ops->call(link, &message, &id, NULL, &none,
+				      jiffies_to_msecs(left));
+		if (ret != -EBUSY)
+			return ret;
+		msleep(SESSION_GRANT_AGAIN_MS);
+	}
+	return ret;
+}
+
+/*
+ * A grant that nobody finds any more ends. The other host's device reaches the
+ * registers no more when this begins to wait. The address leads nowhere until
+ * that host has said that its device does not use it: a host that does not say
+ * so before the deadline loses the link.
+ */
+static void session_grant_end(struct session_grant *grant,
+			      unsigned long deadline)
+{
 	const struct smartio_holder holder = {
 		.owner = SESSION_GRANT_OWNER,
 		.key = grant->id,
 	};
 	struct smartio_link *link = grant->link;
-	size_t none = 0;
 	int ret;
 
 	if (link) {
 		session_grant_conceal(grant, link, &holder);
-		ret = link->ops->call(link, &message, &id, NULL, &none,
-				      SESSION_PEER_MS);
+		ret = session_grant_ask_end(link, grant->id, deadline);
 		if (!ret)
 			link->ops->stopped(link, &holder);
 		else if (ret != -ENOLINK)
@@ -313,12 +339,16 @@ static void session_grant_end(struct session_grant *grant)
 
 /*
  * Its borrower takes it back; the session is entered. Returns 0; -ENOENT: there
- * is none, or it is over.
+ * is none, or it is over; -EBUSY: too many at once, and it stays.
  */
 int session_grant_revoke(struct session *session, u64 id)
 {
 	struct session_grant *grant;
 
+	if (atomic_inc_return(&session->revoking) > SESSION_REVOKES_MAX) {
+		atomic_dec(&session->revoking);
+		return -EBUSY;
+	}
 	mutex_lock(&session_grants_lock);
 	grant = session_grant_find(id);
 	if (grant && grant->session == session)
@@ -326,13 +356,15 @@ int session_grant_revoke(struct session *session, u64 id)
 	else
 		grant = NULL;
 	mutex_unlock(&session_grants_lock);
-	if (!grant)
-		return -ENOENT;
-	session_grant_end(grant);
-	return 0;
+	if (grant)
+		session_grant_end(grant, session_grant_deadline());
+	atomic_dec(&session->revoking);
+	return grant ? 0 : -ENOENT;
 }
 
-static struct session_grant *session_grant_next(struct session *session)
+/* One that was taken over this link, if there is any; or NULL. */
+static struct session_grant *
+session_grant_next(struct session *session, const struct smartio_link *link)
 {
 	struct session_grant *grant, *found = NULL;
 
@@ -340,10 +372,13 @@ static struct session_grant *session_grant_next(struct session *session)
 	list_for_each_entry(grant, &session_grants, entry) {
 		if (grant->session != session)
 			continue;
-		list_del(&grant->entry);
-		found = grant;
-		break;
+		if (!found || grant->link == link)
+			found = grant;
+		if (found->link == link)
+			break;
 	}
+	if (found)
+		list_del(&found->entry);
 	mutex_unlock(&session_grants_lock);
 	return found;
 }
@@ -354,10 +389,17 @@ static struct session_grant *session_grant_next(struct session *session)
  */
 void session_grants_withdraw(struct session *session)
 {
+	const struct smartio_link *link = NULL;
 	struct session_grant *grant;
+	unsigned long deadline = 0;
 
-	while ((grant = session_grant_next(session)))
-		session_grant_end(grant);
+	/* a host that answers each just in time must not hold up the end */
+	while ((grant = session_grant_next(session, link))) {
+		if (grant->link != link)
+			deadline = session_grant_deadline();
+		link = grant->link;
+		session_grant_end(grant, deadline);
+	}
 }
 
 /* The link is down, and its windows are shut: what was taken over it ends. */

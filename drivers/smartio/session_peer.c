@@ -24,6 +24,8 @@
 
 /* So many a session may have. */
 #define SESSION_PEERS_MAX	256
+/* And so many wait for another lender, which has others to serve. */
+#define SESSION_PENDING_MAX	16
 
 /**
  * struct session_peer - a mapping
@@ -84,7 +86,7 @@ static int session_peer_place(struct session_peer *new)
 {
 	struct session *session = new->session;
 	struct session_peer *mapping;
-	unsigned int count = 0;
+	unsigned int count = 0, pending = 0;
 
 	lockdep_assert_held(&session_peers_lock);
 	new->in_range = session_domain_is_pages(session, new->addr, new->size);
@@ -96,7 +98,10 @@ static int session_peer_place(struct session_peer *new)
 		    mapping->addr < new->addr + new->size)
 			return -EEXIST;
 		count++;
+		pending += mapping->pending;
 	}
+	if (new->pending && pending >= SESSION_PENDING_MAX)
+		return -EBUSY;
 	return count < SESSION_PEERS_MAX ? 0 : -ENOSPC;
 }
 
@@ -250,8 +255,8 @@ static int session_peer_add_far(struct session *session, const uuid_t *host,
  * entered. Returns 0; -EOPNOTSUPP: it has no domain of its own; -ENOENT: there
  * is no such other session or grant, or it ends; -EACCES: the borrower may not
  * reach that itself; -EXDEV: no link to the other lender is up; -EEXIST; -ERANGE:
- * not a place for it; -ENOSPC; -EINVAL; -ENOMEM; or why the other lender, or the
- * link to it, does not have it.
+ * not a place for it; -ENOSPC; -EBUSY: too many at once; -EINVAL; -ENOMEM; or why
+ * the other lender, or the link to it, does not have it.
  */
 int session_peer_map(struct session *session, const struct wire_peer *peer)
 {

@@ -178,6 +178,22 @@ TEST_F(Far, HasItsPlaceFromTheBeginning) {
   EXPECT_EQ(between.called.size(), 1U) << "nobody is asked for what has no place";
 }
 
+TEST_F(Far, AFewAreAskedForAtOnce) {
+  int asked = 0;
+  int refused = 0;
+  meanwhile = [&] {
+    wire_peer next = wish();
+    next.addr += 0x10000 * static_cast<u64>(++asked);
+    refused += map(next) == -EBUSY;
+  };
+  wire_peer read_only = wish();
+  read_only.access = WIRE_PEER_READ;
+  says = -EACCES;
+  EXPECT_EQ(map(read_only), -EACCES);
+  EXPECT_EQ(asked, 16);
+  EXPECT_EQ(refused, 1);
+}
+
 TEST_F(Far, TakesThePlaceOfPagesAtTheEndOfTheRange) {
   wire_peer peer = wish();
   peer.addr = kSize - 0x200000;

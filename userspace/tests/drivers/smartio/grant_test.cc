@@ -173,7 +173,7 @@ TEST_F(Grant, EndsWithTheLinkToItsBorrower) {
 }
 
 TEST_F(Grant, WhoDoesNotLetGoLosesTheLink) {
-  for (const int says : {-ETIMEDOUT, -EINVAL, -EBUSY}) {
+  for (const int says : {-ETIMEDOUT, -EINVAL, -EBUSY}) {  // the last one again and again
     const int before = between.restarts;
     between.answer = [says](const wire_message&, void*, size_t*) { return says; };
     const u64 id = grant(wish());
@@ -183,6 +183,61 @@ TEST_F(Grant, WhoDoesNotLetGoLosesTheLink) {
     EXPECT_EQ(between.restarts, before + 1);
   }
   EXPECT_EQ(between.held_addresses.size(), 3U) << "they are others' once the link is down";
+}
+
+TEST_F(Grant, WhoIsBusyIsAskedAgain) {
+  int asked = 0;
+  between.answer = [&](const wire_message&, void*, size_t*) { return ++asked < 4 ? -EBUSY : 0; };
+  const u64 id = grant(wish());
+  ASSERT_EQ(take(between, of(id)), 0);
+  EXPECT_EQ(revoke(a, session, id), 0);
+  EXPECT_EQ(asked, 4);
+  EXPECT_EQ(between.restarts, 0);
+  EXPECT_TRUE(between.held_addresses.empty());
+}
+
+TEST_F(Grant, TheEndIsNotHeldUpByWhoIsSlow) {
+  FakeLink other{"ntb2"};
+  other.dma = &ntb;
+  ASSERT_EQ(other.join(host('x')), 0);
+  const unsigned long begin = jiffies;
+  between.answer = [](const wire_message&, void*, size_t*) {
+    shim_pause(4000);
+    return 0;
+  };
+  wire_grant for_other = wish();
+  for_other.host[0] = 'x';
+  for (int i = 0; i < 20; i++) {
+    ASSERT_EQ(take(between, of(grant(wish()))), 0);
+    ASSERT_EQ(take(other, of(grant(for_other))), 0);
+  }
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, session), 0);
+  EXPECT_LT(jiffies - begin, 10000U);
+  EXPECT_EQ(between.exposed, 0);
+  EXPECT_GT(between.restarts, 0);
+  EXPECT_EQ(other.called.size(), 20U) << "who is not slow";
+  EXPECT_EQ(other.restarts, 0);
+}
+
+TEST_F(Grant, AFewAreRevokedAtOnce) {
+  std::vector<u64> ids;
+  int depth = 0;
+  int refused = 0;
+  for (int i = 0; i < 20; i++) {
+    ids.push_back(grant(wish()));
+    ASSERT_EQ(take(between, of(ids.back())), 0);
+  }
+  between.answer = [&](const wire_message&, void*, size_t*) {
+    // The borrower revokes the next one while this one is asked for.
+    depth++;
+    if (depth < 20) refused += revoke(a, session, ids[static_cast<size_t>(depth)]) == -EBUSY;
+    return 0;
+  };
+  EXPECT_EQ(revoke(a, session, ids[0]), 0);
+  EXPECT_EQ(depth, 16);
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(between.exposed, 4);
+  between.answer = nullptr;
 }
 
 TEST_F(Grant, EndsWithTheLinkOverWhichItWasTaken) {
