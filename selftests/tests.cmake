@@ -135,8 +135,9 @@ if(SMARTIO_LONG)
 endif()
 on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten ${DEVICES} lending/two)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
-# Functions that reach each other.
-on_cluster(peers pair-peers lending/peer-to-peer)
+# Functions that reach each other, of one lender and of two.
+on_cluster(peers pair-peers lending/peer-to-peer lending/drive-to-drive)
+on_cluster(peers-triangle triangle-peers lending/two-lenders)
 # Virtual functions of one device, and a function that two borrowers fight for.
 on_cluster(vfs star-vfs lending/vfs lending/vfs-nvme lending/hostile)
 # The image for them has the stock kernel's KVM.

@@ -211,6 +211,7 @@ struct session_bar {
  * @reaches: registers of other devices that its device reaches;
  *	session_peer.c's, like the next
  * @reached: which other devices reach its device's registers
+ * @revoking: grants of them that are being taken back; session_grant.c's
  * @peer: what joins it with its borrower; the ops know
  */
 struct session {
@@ -238,6 +239,7 @@ struct session {
 	bool domain_irqs[SESSION_IRQ_PAGES];
 	struct list_head reaches;
 	struct list_head reached;
+	atomic_t revoking;
 	void *peer;
 };
 

@@ -217,6 +217,37 @@ bool links_lead_to(const uuid_t *host)
 	return query.up;
 }
 
+struct links_search {
+	const uuid_t *host;
+	struct smartio_link *found;
+};
+
+static void links_search_one(struct smartio_link *link, void *arg)
+{
+	struct links_search *search = arg;
+	bool up;
+
+	if (search->found)
+		return;
+	spin_lock(&link->lock);
+	up = link->known && uuid_equal(&link->peer.uuid, search->host) &&
+	     link->state == SMARTIO_LINK_UP;
+	spin_unlock(&link->lock);
+	if (!up)
+		return;
+	smartio_link_get(link);
+	search->found = link;
+}
+
+/* The first link to a host that is up, with a reference; or NULL. */
+struct smartio_link *links_up_to(const uuid_t *host)
+{
+	struct links_search search = { .host = host };
+
+	links_for_each(links_search_one, &search);
+	return search.found;
+}
+
 /* Which links lead to a host. */
 ssize_t links_names(const uuid_t *host, char *buf)
 {

@@ -21,6 +21,7 @@ void links_init(const struct smartio_link_client *client,
 void links_for_each(void (*fn)(struct smartio_link *link, void *arg),
 		    void *arg);
 bool links_lead_to(const uuid_t *host);
+struct smartio_link *links_up_to(const uuid_t *host);
 ssize_t links_names(const uuid_t *host, char *buf);
 
 #endif /* _SMARTIO_LINKS_H */

@@ -56,20 +56,60 @@ struct wire_addresses {
 
 /**
  * struct wire_peer - registers of one device, for another one of the receiver
+ * @host: who lends the one with the registers: a UUID; 0: the receiver
  * @addr: where the other one finds them, a device address
  * @size: bytes
- * @target: the session in which the sender has the one with the registers
- * @offset: in @bar, in bytes
- * @bar: number
+ * @target: the session in which the sender has the one with the registers; with
+ *	a @host the grant that it has there for the receiver
+ * @offset: in @bar, in bytes; with a @host the grant says that
+ * @bar: number; the same
  * @access: WIRE_PEER_...
  */
 struct wire_peer {
+	__u8 host[16];
 	__le64 addr;
 	__le64 size;
 	__le64 target;
 	__le64 offset;
 	__le32 bar;
 	__le32 access;
+};
+
+/**
+ * struct wire_grant - registers of the sender's device, for another host
+ * @host: that one: a UUID
+ * @offset: in @bar, in bytes
+ * @size: bytes
+ * @bar: number
+ * @access: WIRE_PEER_...
+ */
+struct wire_grant {
+	__u8 host[16];
+	__le64 offset;
+	__le64 size;
+	__le32 bar;
+	__le32 access;
+};
+
+/* By which the three hosts know it. */
+struct wire_granted {
+	__le64 grant;
+};
+
+/**
+ * struct wire_take - a host asks for registers that it was granted
+ * @grant: which
+ * @size: bytes, as granted
+ * @access: WIRE_PEER_..., as granted
+ * @rsvd: 0
+ * @borrower: for whose device: the UUID of the host that says so
+ */
+struct wire_take {
+	__le64 grant;
+	__le64 size;
+	__le32 access;
+	__le32 rsvd;
+	__u8 borrower[16];
 };
 
 struct wire_segment {

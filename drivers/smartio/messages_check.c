@@ -37,6 +37,13 @@ bool messages_payload_ok(const struct wire_message *message,
 	case WIRE_PEER_MAP:
 	case WIRE_PEER_UNMAP:
 		return message->length == sizeof(struct wire_peer);
+	case WIRE_PEER_GRANT:
+		return message->length == sizeof(struct wire_grant);
+	case WIRE_PEER_TAKE:
+		return message->length == sizeof(struct wire_take);
+	case WIRE_PEER_REVOKE:
+	case WIRE_PEER_END:
+		return message->length == sizeof(struct wire_granted);
 	case WIRE_FENCE:
 		return message->length == sizeof(*fence) &&
 		       le32_to_cpu(fence->fenced) <= 1 &&

@@ -43,6 +43,7 @@ struct smartio_path;
  * @own_addresses: see smartio_space_alloc(); fills in what the lender says; may
  *	be NULL
  * @peer_map, @peer_unmap: see smartio_peer_map(); may be NULL
+ * @peer_grant, @peer_revoke: see smartio_peer_grant(); may be NULL
  * @link: for what only a link can do; NULL: none
  * @irq_alloc, @irq_free: see smartio_irq_alloc()
  * @irq_move: let the device, in session @id, send another message; NULL: the
@@ -83,6 +84,10 @@ struct smartio_path_ops {
 			const struct smartio_peer *peer);
 	int (*peer_unmap)(struct smartio_path *path, u64 id, u64 addr,
 			  u64 size);
+	int (*peer_grant)(struct smartio_path *path, const uuid_t *host,
+			  struct smartio_peer *peer);
+	int (*peer_revoke)(struct smartio_path *path,
+			   const struct smartio_peer *peer);
 	struct smartio_link *(*link)(struct smartio_path *path);
 	int (*irq_alloc)(struct smartio_path *path, const struct cpumask *cpus,
 			 const char *name, struct smartio_irq *irq);

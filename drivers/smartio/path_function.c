@@ -133,20 +133,69 @@ phys_addr_t smartio_space_phys(struct smartio_device *sdev, u64 addr)
 EXPORT_SYMBOL_GPL(smartio_space_phys);
 
 /**
+ * smartio_peer_grant() - let another lender have registers of a function
+ * @target: the path to the function, with a session open
+ * @host: the lender of another function that this host has, too
+ * @peer: of @target; its grant is filled in
+ *
+ * What is granted, @host alone gets, when smartio_peer_map() asks it for that,
+ * over a link of its own with the lender of @target. The grant ends with
+ * smartio_peer_revoke(), or with the session.
+ *
+ * Context: process, may sleep for seconds.
+ * Return: 0; -EXDEV: the two lenders have no link; -EACCES: not registers of
+ * @target; -EOPNOTSUPP; -EINVAL; -ENOSPC; -ENOLINK; -ETIMEDOUT.
+ */
+int smartio_peer_grant(struct smartio_device *target, const uuid_t *host,
+		       struct smartio_peer *peer)
+{
+	struct smartio_path *path = to_path(target);
+
+	might_sleep();
+	return path->ops->peer_grant ?
+	       path->ops->peer_grant(path, host, peer) : -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(smartio_peer_grant);
+
+/**
+ * smartio_peer_revoke() - and no longer
+ * @target: as with smartio_peer_grant()
+ * @peer: as that filled it in
+ *
+ * Context: process, may sleep for seconds.
+ * Return: 0: no other function reaches them, also if the session is over;
+ * -ETIMEDOUT.
+ */
+int smartio_peer_revoke(struct smartio_device *target,
+			const struct smartio_peer *peer)
+{
+	struct smartio_path *path = to_path(target);
+	int ret;
+
+	might_sleep();
+	ret = path->ops->peer_revoke(path, peer);
+	return ret == -ENOLINK || ret == -ENOENT ? 0 : ret;
+}
+EXPORT_SYMBOL_GPL(smartio_peer_revoke);
+
+/**
  * smartio_peer_map() - let the function reach registers of another one
  * @sdev: the path, with a session open that has addresses of its own
  *	(struct smartio_space, @own)
  * @addr: where the function finds them: a device address beyond its space, or
  *	in @single pages of it, where nothing else is mapped meanwhile
- * @peer: the registers, of a function of the same lender that this host has, too
+ * @peer: the registers, of a function that this host has, too: of the same
+ *	lender, or of another one, which has granted them to this one
  *
- * It goes from the one to the other inside the lender. It ends with
- * smartio_peer_unmap(), or with either session; then accesses are refused.
+ * It goes from the one to the other inside the lender, or over the link between
+ * the two lenders. It ends with smartio_peer_unmap(), with either session, or
+ * with that link; then accesses are refused.
  *
  * Context: process, may sleep for seconds.
  * Return: 0; -EOPNOTSUPP: it has no addresses of its own; -ENOENT: no such
- * session; -EACCES: not this host's, or not its registers; -EEXIST; -ERANGE: the
- * lender's IOMMU has no such address; -EINVAL; -ENOSPC; -ENOLINK; -ETIMEDOUT.
+ * session or grant; -EACCES: not this host's, or not its registers; -EXDEV: the
+ * two lenders have no link; -EEXIST; -ERANGE: the lender's IOMMU has no such
+ * address; -EINVAL; -ENOSPC; -ENOLINK; -ETIMEDOUT.
  */
 int smartio_peer_map(struct smartio_device *sdev, u64 addr,
 		     const struct smartio_peer *peer)

@@ -7,7 +7,11 @@
 
 struct session;
 struct wire_addresses;
+struct wire_grant;
+struct wire_granted;
 struct wire_peer;
+struct wire_segment;
+struct wire_take;
 
 /* ---- local.c: both ends on this host ---- */
 
@@ -39,12 +43,33 @@ int session_domain_dma(struct session *session, u64 addr, u64 size,
 		       u64 *device_addr);
 int session_domain_irq(struct session *session, u64 addr, u64 *device_addr);
 
+/* ---- session_grant.c: other hosts reach registers of a lent device ---- */
+
+/* How long a lender waits for another one. */
+#define SESSION_PEER_MS		5000
+
+void session_registers(const struct session *session, unsigned int bar,
+		       u64 offset, u64 size,
+		       struct smartio_registers *registers);
+bool session_grant_allowed(struct session *session, u32 bar, u64 offset,
+			   u64 size);
+int session_grant_add(struct session *session, const struct wire_grant *wish,
+		      struct wire_granted *granted);
+int session_grant_revoke(struct session *session, u64 id);
+int session_grant_take(struct smartio_link *link, u32 generation,
+		       const struct wire_take *take,
+		       struct wire_segment *reply);
+void session_grants_withdraw(struct session *session);
+void session_grants_lost(struct smartio_link *link);
+
 /* ---- session_peer.c: one lent device reaches another ---- */
 
 int session_peer_map(struct session *session, const struct wire_peer *peer);
 int session_peer_unmap(struct session *session, u64 addr, u64 size);
 void session_peer_forget(struct session *session);
 void session_peer_withdraw(struct session *session);
+void session_peers_ended(struct smartio_link *link, u64 grant);
+void session_peers_lost(struct smartio_link *link);
 
 /* ---- remote_session.c: this host as a lender ---- */
 

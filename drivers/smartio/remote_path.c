@@ -18,6 +18,8 @@
  */
 #define REMOTE_SESSION_MS	60000
 #define REMOTE_CALL_MS		10000
+/* It may have to wait for another lender, SESSION_PEER_MS. */
+#define REMOTE_PEER_MS		15000
 
 /* So many devices a host may say that it lends, and news of them may wait. */
 #define REMOTE_PATHS_MAX		64
@@ -286,19 +288,61 @@ static int remote_own_addresses(struct smartio_path *path, u64 id,
 }
 
 static int remote_peer_ask(struct smartio_path *path, u16 type, u64 session,
-			   const struct wire_peer *peer)
+			   const void *payload, size_t length, void *reply,
+			   size_t reply_size)
 {
 	struct remote *remote = path->private;
 	struct wire_message message = {
 		.type = type,
 		.object = READ_ONCE(remote->device),
 		.context = session,
-		.length = sizeof(*peer),
+		.length = length,
 	};
-	size_t none = 0;
+	size_t size = reply_size;
+	int ret;
 
-	return remote->link->ops->call(remote->link, &message, peer, NULL,
-				       &none, REMOTE_CALL_MS);
+	ret = remote->link->ops->call(remote->link, &message, payload, reply,
+				      &size, REMOTE_PEER_MS);
+	return !ret && size != reply_size ? -EPROTO : ret;
+}
+
+static u32 remote_peer_access(const struct smartio_peer *peer)
+{
+	return (peer->read ? WIRE_PEER_READ : 0) |
+	       (peer->write ? WIRE_PEER_WRITE : 0);
+}
+
+static int remote_peer_grant(struct smartio_path *path, const uuid_t *host,
+			     struct smartio_peer *peer)
+{
+	struct wire_grant wire = {
+		.offset = cpu_to_le64(peer->offset),
+		.size = cpu_to_le64(peer->size),
+		.bar = cpu_to_le32(peer->bar),
+		.access = cpu_to_le32(remote_peer_access(peer)),
+	};
+	struct wire_granted granted;
+	int ret;
+
+	export_uuid(wire.host, host);
+	ret = remote_peer_ask(path, WIRE_PEER_GRANT, peer->session, &wire,
+			      sizeof(wire), &granted, sizeof(granted));
+	if (!ret && !granted.grant)
+		return -EPROTO;
+	if (!ret)
+		peer->grant = le64_to_cpu(granted.grant);
+	return ret;
+}
+
+static int remote_peer_revoke(struct smartio_path *path,
+			      const struct smartio_peer *peer)
+{
+	const struct wire_granted granted = {
+		.grant = cpu_to_le64(peer->grant),
+	};
+
+	return remote_peer_ask(path, WIRE_PEER_REVOKE, peer->session, &granted,
+			       sizeof(granted), NULL, 0);
 }
 
 static int remote_peer_map(struct smartio_path *path, u64 id, u64 addr,
@@ -307,14 +351,17 @@ static int remote_peer_map(struct smartio_path *path, u64 id, u64 addr,
 	struct wire_peer wire = {
 		.addr = cpu_to_le64(addr),
 		.size = cpu_to_le64(peer->size),
-		.target = cpu_to_le64(peer->session),
+		.target = cpu_to_le64(peer->grant ? peer->grant :
+						    peer->session),
 		.offset = cpu_to_le64(peer->offset),
 		.bar = cpu_to_le32(peer->bar),
-		.access = cpu_to_le32((peer->read ? WIRE_PEER_READ : 0) |
-				      (peer->write ? WIRE_PEER_WRITE : 0)),
+		.access = cpu_to_le32(remote_peer_access(peer)),
 	};
 
-	return remote_peer_ask(path, WIRE_PEER_MAP, id, &wire);
+	if (peer->grant)
+		export_uuid(wire.host, &peer->host);
+	return remote_peer_ask(path, WIRE_PEER_MAP, id, &wire, sizeof(wire),
+			       NULL, 0);
 }
 
 static int remote_peer_unmap(struct smartio_path *path, u64 id, u64 addr,
@@ -325,7 +372,8 @@ static int remote_peer_unmap(struct smartio_path *path, u64 id, u64 addr,
 		.size = cpu_to_le64(size),
 	};
 
-	return remote_peer_ask(path, WIRE_PEER_UNMAP, id, &wire);
+	return remote_peer_ask(path, WIRE_PEER_UNMAP, id, &wire, sizeof(wire),
+			       NULL, 0);
 }
 
 static struct smartio_link *remote_path_link(struct smartio_path *path)
@@ -415,6 +463,8 @@ static const struct smartio_path_ops remote_path_ops = {
 	.own_addresses = remote_own_addresses,
 	.peer_map = remote_peer_map,
 	.peer_unmap = remote_peer_unmap,
+	.peer_grant = remote_peer_grant,
+	.peer_revoke = remote_peer_revoke,
 	.link = remote_path_link,
 	.irq_alloc = remote_irq_alloc,
 	.irq_free = remote_irq_free,

@@ -216,46 +216,11 @@ static void remote_session_segment_free(struct session *session,
 			      remote_session_holder(session, &holder));
 }
 
-/*
- * Whoever has a function as a whole needs all of its BARs: without an IOMMU one
- * window leads to them, and to what lies between.
- */
-static void remote_session_all_bars(struct pci_dev *pdev,
-				    struct smartio_registers *registers)
-{
-	u64 start = registers->phys, end = start + registers->length;
-	int i;
-
-	for (i = 0; i < PCI_STD_NUM_BARS; i++) {
-		if (!(pci_resource_flags(pdev, i) & IORESOURCE_MEM) ||
-		    !pci_resource_len(pdev, i) ||
-		    pci_resource_start(pdev, i) - pci_bus_address(pdev, i) !=
-		    registers->phys - registers->bus)
-			continue;
-		start = min(start, pci_resource_start(pdev, i));
-		end = max(end, pci_resource_end(pdev, i) + 1);
-	}
-	start &= PAGE_MASK;
-	registers->offset += registers->phys - start;
-	registers->bus -= registers->phys - start;
-	registers->phys = start;
-	registers->length = PAGE_ALIGN(end) - start;
-}
-
 static void remote_session_registers(const struct session *session,
 				     const struct session_bar *bar,
 				     struct smartio_registers *registers)
 {
-	struct pci_dev *pdev = session->s.export->pdev;
-
-	registers->phys = pci_resource_start(pdev, bar->bar);
-	registers->bus = pci_bus_address(pdev, bar->bar);
-	registers->length = PAGE_ALIGN(pci_resource_len(pdev, bar->bar));
-	registers->offset = bar->offset;
-	if (session->s.export->ops->exclusive)
-		remote_session_all_bars(pdev, registers);
-	registers->size = bar->size;
-	registers->name = pci_name(pdev);
+	session_registers(session, bar->bar, bar->offset, bar->size, registers);
 }
 
 static int remote_session_bar_map(struct session *session,
@@ -278,6 +243,12 @@ static void remote_session_bar_unmap(struct session *session,
 	remote_session_registers(session, bar, &registers);
 	link->ops->conceal(link, &registers, bar->peer_addr,
 			   remote_session_holder(session, &holder));
+}
+
+static void remote_session_withdraw(struct session *session)
+{
+	session_grants_withdraw(session);
+	session_peer_withdraw(session);
 }
 
 static void remote_session_detach(struct session *session)
@@ -303,7 +274,7 @@ static const struct session_ops remote_session_ops = {
 	.segment_free = remote_session_segment_free,
 	.bar_map = remote_session_bar_map,
 	.bar_unmap = remote_session_bar_unmap,
-	.withdraw = session_peer_withdraw,
+	.withdraw = remote_session_withdraw,
 	.detach = remote_session_detach,
 };
 
@@ -312,9 +283,14 @@ static bool remote_session_of(struct session *session, void *link)
 	return session->peer == link;
 }
 
-/* The link is down. All sessions over it are over when this returns. */
+/*
+ * The link is down. No device reaches anything over it, and all sessions over it
+ * are over, when this returns.
+ */
 void remote_sessions_end(struct smartio_link *link)
 {
+	session_peers_lost(link);
+	session_grants_lost(link);
 	sessions_end_everywhere(remote_session_of, link, SESSION_END_LINK);
 }
 
@@ -458,6 +434,7 @@ static int remote_session_inside(struct session *session,
 				 size_t *reply_size)
 {
 	const struct wire_irq_move *move = payload;
+	const struct wire_granted *granted = payload;
 	const struct wire_range *range = payload;
 	const struct wire_peer *peer = payload;
 	int ret;
@@ -491,6 +468,13 @@ static int remote_session_inside(struct session *session,
 		*reply_size = 0;
 		return session_peer_unmap(session, le64_to_cpu(peer->addr),
 					  le64_to_cpu(peer->size));
+	case WIRE_PEER_GRANT:
+		*reply_size = sizeof(struct wire_granted);
+		return session_grant_add(session, payload, reply);
+	case WIRE_PEER_REVOKE:
+		*reply_size = 0;
+		return session_grant_revoke(session,
+					    le64_to_cpu(granted->grant));
 	case WIRE_IRQ_MOVE:
 		*reply_size = 0;
 		return session_irq_move(session, le64_to_cpu(move->from.addr),
@@ -540,6 +524,29 @@ static int remote_session_request(struct smartio_link *link, u32 generation,
 	}
 	session_put(session);
 	return ret;
+}
+
+/* ---- what another lender asks for ---- */
+
+static int remote_peer_take(struct smartio_link *link, u32 generation,
+			    const struct wire_message *message,
+			    const void *payload, void *reply,
+			    size_t *reply_size)
+{
+	*reply_size = sizeof(struct wire_segment);
+	return session_grant_take(link, generation, payload, reply);
+}
+
+/* When it is answered, nothing here uses what is taken back. */
+static int remote_peer_end(struct smartio_link *link, u32 generation,
+			   const struct wire_message *message,
+			   const void *payload, void *reply, size_t *reply_size)
+{
+	const struct wire_granted *granted = payload;
+
+	*reply_size = 0;
+	session_peers_ended(link, le64_to_cpu(granted->grant));
+	return 0;
 }
 
 /* ---- exports, announced to the other side ---- */
@@ -677,4 +684,8 @@ void __init remote_sessions_init(void)
 	rpc_register(WIRE_OWN_ADDRESSES, remote_session_request);
 	rpc_register(WIRE_PEER_MAP, remote_session_request);
 	rpc_register(WIRE_PEER_UNMAP, remote_session_request);
+	rpc_register(WIRE_PEER_GRANT, remote_session_request);
+	rpc_register(WIRE_PEER_REVOKE, remote_session_request);
+	rpc_register(WIRE_PEER_TAKE, remote_peer_take);
+	rpc_register(WIRE_PEER_END, remote_peer_end);
 }

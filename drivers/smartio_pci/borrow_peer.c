@@ -3,10 +3,12 @@
  * Peer to peer: what somebody maps for a function may be registers, or memory,
  * of another function that this host borrows. What this host has of those is a
  * window of the NTB, and through that each access would cross the cable twice.
- * So the lender is asked to map them in the function's domain there.
+ * So the lender is asked to map them in the function's domain there. If another
+ * host lends the other function, that one is asked first to grant the lender
+ * its registers, which it reaches over a link of its own.
  *
- * It answers before the mapping is there, and before it is gone. Whoever maps
- * has to be able to wait for that.
+ * A lender answers before the mapping is there, and before it is gone. Whoever
+ * maps has to be able to wait for that.
  */
 #include <linux/slab.h>
 
@@ -25,6 +27,7 @@ static phys_addr_t borrow_peers_end;
  * @iova: where, for the function
  * @size: bytes
  * @phys: where this host finds them
+ * @peer: as the lenders know them
  * @gone: unmapped, but the lender did not say so: nothing else is mapped there
  */
 struct borrow_reach {
@@ -32,6 +35,7 @@ struct borrow_reach {
 	u64 iova;
 	u64 size;
 	phys_addr_t phys;
+	struct smartio_peer peer;
 	bool gone;
 };
 
@@ -64,6 +68,45 @@ void borrow_peer_add(struct borrow_function *f)
 	spin_unlock_irq(&borrow_peers_lock);
 }
 
+/*
+ * The path to a function by its session, with a reference; NULL: the session is
+ * over, and its grants with it.
+ */
+static struct smartio_device *
+borrow_peer_path(const struct smartio_peer *peer)
+{
+	struct smartio_device *sdev = NULL;
+	struct borrow_function *f;
+
+	spin_lock_irq(&borrow_peers_lock);
+	list_for_each_entry(f, &borrow_peers, peers) {
+		if (f->session != peer->session ||
+		    !uuid_equal(&f->sdev->host, &peer->host))
+			continue;
+		sdev = f->sdev;
+		get_device(&sdev->dev);
+		break;
+	}
+	spin_unlock_irq(&borrow_peers_lock);
+	return sdev;
+}
+
+/* Its function does not use it any more. May sleep. */
+static int borrow_peer_revoke(const struct smartio_peer *peer)
+{
+	struct smartio_device *target;
+	int ret = 0;
+
+	if (!peer->grant)
+		return 0;
+	target = borrow_peer_path(peer);
+	if (target) {
+		ret = smartio_peer_revoke(target, peer);
+		put_device(&target->dev);
+	}
+	return ret;
+}
+
 /* It gives them back. Nothing is mapped for it any more. */
 void borrow_peer_del(struct borrow_function *f)
 {
@@ -73,8 +116,10 @@ void borrow_peer_del(struct borrow_function *f)
 	list_del(&f->peers);
 	borrow_peers_bound();
 	spin_unlock_irq(&borrow_peers_lock);
-	list_for_each_entry_safe(reach, next, &f->reaches, entry)
+	list_for_each_entry_safe(reach, next, &f->reaches, entry) {
+		borrow_peer_revoke(&reach->peer);
 		kfree(reach);
+	}
 }
 
 static bool borrow_in_bar(const struct resource *bar, phys_addr_t phys,
@@ -84,11 +129,10 @@ static bool borrow_in_bar(const struct resource *bar, phys_addr_t phys,
 }
 
 /*
- * Whose registers these are. Returns 0 and how the lender @host calls them;
- * -ENODEV: no function's; -EXDEV: those of another lender; -EINVAL: they lie in
- * no BAR as a whole.
+ * Whose registers these are. Returns 0 and how their lender calls them;
+ * -ENODEV: no function's; -EINVAL: they lie in no BAR as a whole.
  */
-static int borrow_peer_find(const uuid_t *host, phys_addr_t phys, size_t size,
+static int borrow_peer_find(phys_addr_t phys, size_t size,
 			    struct smartio_peer *peer)
 {
 	struct borrow_function *f;
@@ -103,10 +147,10 @@ static int borrow_peer_find(const uuid_t *host, phys_addr_t phys, size_t size,
 			bar = &f->bars[i];
 			if (!borrow_in_bar(bar, phys, size))
 				continue;
-			ret = uuid_equal(&f->sdev->host, host) ? 0 : -EXDEV;
-			if (phys < bar->start ||
-			    phys + size > PAGE_ALIGN(bar->end + 1))
-				ret = -EINVAL;
+			ret = phys < bar->start ||
+			      phys + size > PAGE_ALIGN(bar->end + 1) ?
+			      -EINVAL : 0;
+			uuid_copy(&peer->host, &f->sdev->host);
 			peer->session = f->session;
 			peer->bar = f->bar_number[i];
 			peer->offset = phys - bar->start;
@@ -132,22 +176,51 @@ static struct borrow_reach *borrow_reach_find(struct borrow_function *f,
 	return found;
 }
 
+/* Both lenders are asked. */
+static int borrow_peer_ask_far(struct borrow_function *f, u64 iova,
+			       struct smartio_peer *peer)
+{
+	struct smartio_device *target = borrow_peer_path(peer);
+	int ret;
+
+	if (!target)
+		return -ENOENT;
+	ret = smartio_peer_grant(target, &f->sdev->host, peer);
+	if (!ret) {
+		ret = smartio_peer_map(f->sdev, iova, peer);
+		/* if there was no answer, it may be mapped until this returns */
+		if (ret)
+			smartio_peer_revoke(target, peer);
+	}
+	put_device(&target->dev);
+	return ret;
+}
+
 static int borrow_peer_ask(struct borrow_function *f, u64 iova,
-			   const struct smartio_peer *peer)
+			   struct smartio_peer *peer)
 {
 	/* PREEMPT_COUNT is on, or no caller without GFP_KERNEL can do it */
 	if (!preemptible())
 		return -EWOULDBLOCK;
 	if (!f->space.own)
 		return -EOPNOTSUPP;
+	if (!uuid_equal(&f->sdev->host, &peer->host))
+		return borrow_peer_ask_far(f, iova, peer);
 	return smartio_peer_map(f->sdev, iova, peer);
+}
+
+static bool borrow_peer_is_own(const struct borrow_function *f,
+			       const struct smartio_peer *peer)
+{
+	return peer->session == f->session &&
+	       uuid_equal(&peer->host, &f->sdev->host);
 }
 
 static const char *borrow_peer_why(int error)
 {
 	switch (error) {
 	case -EXDEV:
-		return "they are those of a function of another lender";
+		return "they are of another lender, to which its own has no link";
 	case -EOPNOTSUPP:
 		return "it has no domain of its own in the lender";
 	case -EWOULDBLOCK:
@@ -184,7 +257,7 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
 	if (taken)
 		return -EBUSY;
-	ret = borrow_peer_find(&f->sdev->host, phys, size, &peer);
+	ret = borrow_peer_find(phys, size, &peer);
 	if (ret == -ENODEV)
 		return ret;
 	reach = kzalloc(sizeof(*reach), GFP_ATOMIC);
@@ -197,7 +270,7 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 		ret = borrow_peer_ask(f, iova, &peer);
 	if (ret) {
 		/* QEMU maps all of a guest's for all, and its own too, again and again */
-		if (peer.session != f->session && !f->refused) {
+		if (!borrow_peer_is_own(f, &peer) && !f->refused) {
 			f->refused = true;
 			dev_notice(&f->sdev->dev,
 				   "registers at %pa are not mapped for it: %s (%d)\n",
@@ -206,6 +279,7 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 		kfree(reach);
 		return ret;
 	}
+	reach->peer = peer;
 	spin_lock_irqsave(&f->reaches_lock, flags);
 	list_add_tail(&reach->entry, &f->reaches);
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
@@ -240,12 +314,19 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 	else
 		list_del(&reach->entry);
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
-	if (!ret)
-		kfree(reach);
-	else
+	if (ret) {
 		dev_err(&f->sdev->dev,
 			"registers of another function may be left mapped at %#llx: %d\n",
 			iova, ret);
+		return size;
+	}
+	/* this function does not reach them: only its lender may */
+	ret = borrow_peer_revoke(&reach->peer);
+	if (ret)
+		dev_err(&f->sdev->dev,
+			"its lender may have registers of another function until that is returned: %d\n",
+			ret);
+	kfree(reach);
 	return size;
 }
 

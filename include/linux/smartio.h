@@ -305,22 +305,30 @@ phys_addr_t smartio_space_phys(struct smartio_device *sdev, u64 addr);
 
 /**
  * struct smartio_peer - registers of a lent function, for another one
- * @session: of the one with the registers; smartio_session_id()
+ * @host: who lends the one with the registers
+ * @session: of that one; smartio_session_id()
  * @bar: number
  * @offset: in it, bytes, whole pages
  * @size: bytes, whole pages
  * @read: the other one may read them
  * @write: the other one may write them
+ * @grant: if they are lent by two hosts: from smartio_peer_grant(); else 0
  */
 struct smartio_peer {
+	uuid_t host;
 	u64 session;
 	unsigned int bar;
 	u64 offset;
 	u64 size;
 	bool read;
 	bool write;
+	u64 grant;
 };
 
+int smartio_peer_grant(struct smartio_device *target, const uuid_t *host,
+		       struct smartio_peer *peer);
+int smartio_peer_revoke(struct smartio_device *target,
+			const struct smartio_peer *peer);
 int smartio_peer_map(struct smartio_device *sdev, u64 addr,
 		     const struct smartio_peer *peer);
 int smartio_peer_unmap(struct smartio_device *sdev, u64 addr, u64 size);

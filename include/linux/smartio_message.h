@@ -32,7 +32,11 @@
 #define WIRE_OWN_ADDRESSES	18	/* wire_range; reply: wire_addresses */
 #define WIRE_PEER_MAP		19	/* wire_peer */
 #define WIRE_PEER_UNMAP		20	/* wire_peer: @addr and @size */
-#define WIRE_TYPES		21
+#define WIRE_PEER_GRANT		21	/* wire_grant; reply: wire_granted */
+#define WIRE_PEER_REVOKE	22	/* wire_granted */
+#define WIRE_PEER_TAKE		23	/* wire_take; reply: wire_segment */
+#define WIRE_PEER_END		24	/* wire_granted: it is taken back */
+#define WIRE_TYPES		25
 
 #define WIRE_FIRST_REQUEST	WIRE_OPEN_SESSION
 

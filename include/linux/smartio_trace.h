@@ -22,6 +22,12 @@
 	{ WIRE_SEGMENT_FREE, "segment-free" },	\
 	{ WIRE_MAP_BAR, "map-bar" },		\
 	{ WIRE_FENCE, "fence" },		\
-	{ WIRE_HOSTS, "hosts" }
+	{ WIRE_HOSTS, "hosts" },		\
+	{ WIRE_PEER_MAP, "peer-map" },		\
+	{ WIRE_PEER_UNMAP, "peer-unmap" },	\
+	{ WIRE_PEER_GRANT, "peer-grant" },	\
+	{ WIRE_PEER_REVOKE, "peer-revoke" },	\
+	{ WIRE_PEER_TAKE, "peer-take" },	\
+	{ WIRE_PEER_END, "peer-end" }
 
 #endif /* _LINUX_SMARTIO_TRACE_H */

@@ -122,22 +122,23 @@ lending_end() {
 	for host in $(lender_last); do unborrow "$host"; done
 }
 
-# lent DEVICE: by the lender, whose IOMMU may be off.
+# lent DEVICE [LENDER]: by the lender, whose IOMMU may be off.
 lent() {
-	local pci
-	pci=$(pci_of lender "$1")
+	local pci lender=${2:-lender}
+	pci=$(pci_of "$lender" "$1")
 	# shellcheck disable=SC2086
-	on lender smartioctl lend --as pci $trusted "$pci" | sed 's/^/# /'
-	expect "the driver of $1 in the lender" smartio_pci_stub "$(driver_of lender "$pci")"
+	on "$lender" smartioctl lend --as pci $trusted "$pci" | sed 's/^/# /'
+	expect "the driver of $1 in the $lender" smartio_pci_stub "$(driver_of "$lender" "$pci")"
 }
-# borrowed DEVICE [HOST]: prints the function's address on HOST.
-offered() { sh_on "$1" 'grep -lqx "$1" /sys/bus/smartio/devices/*/pci' "$2"; }
+# offered HOST PCI [LENDER]
+offered() { sh_on "$1" 'for d in /sys/bus/smartio/devices/*; do ! { grep -qx "$1" $d/pci && grep -qx "$2" $d/host_name; } || exit 0; done; false' "$2" "${3:-lender}"; }
+# borrowed DEVICE [HOST [LENDER]]: prints the function's address on HOST.
 borrowed() {
-	local host=${2:-borrower} pci
-	pci=$(pci_of lender "$1")
-	until_true 20 "$1 to be offered to $host" offered "$host" "$pci"
-	on "$host" smartioctl borrow "lender:$pci" >&2
-	on "$host" smartioctl status -o json | jq -er --arg p "$pci" '.paths[] | select(.pci == $p and .function).function'
+	local host=${2:-borrower} lender=${3:-lender} pci
+	pci=$(pci_of "$lender" "$1")
+	until_true 20 "$1 to be offered to $host" offered "$host" "$pci" "$lender"
+	on "$host" smartioctl borrow "$lender:$pci" >&2
+	on "$host" smartioctl status -o json | jq -er --arg p "$pci" --arg l "$lender" '.paths[] | select(.pci == $p and .host_name == $l and .function).function'
 }
 # returned DEVICE MODULE [HOST]: and the lender's own driver has it again.
 returned() {
@@ -150,7 +151,8 @@ returned() {
 	on lender smartioctl unlend "$pci" | sed 's/^/# /'
 	expect "the driver of $1 in the lender" "$2" "$(driver_of lender "$pci")"
 }
-nobody_has() { sh_on lender '[ -z "$(cat /sys/class/smartio_export/$1/borrowers)" ]' "$1"; }
+# nobody_has PCI [LENDER]
+nobody_has() { sh_on "${2:-lender}" '[ -z "$(cat /sys/class/smartio_export/$1/borrowers)" ]' "$1"; }
 
 # What the borrower's half says of a function whose link was lost; the stock driver's own words are each test's.
 losses() {

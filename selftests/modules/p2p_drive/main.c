@@ -26,10 +26,14 @@
  *               for none. Choosing one sends interrupts and completions home.
  *   command     "read LBA BLOCKS ADDRESS" or "write LBA BLOCKS ADDRESS", with
  *               an ADDRESS that the borrower's p2p_memory tells, or "local" for
- *               the buffer below; returns when the command has ended
+ *               the buffer below, or "peer"; returns when the command has ended
  *   result      of the last one: its NVMe status in hex (0x4 is a data transfer
  *               error, 0x4000 the bit Do Not Retry), "timeout" or an errno
  *   buffer      256 KiB of this host's memory
+ *   peer        PCI name, BAR and size of memory on another function of this
+ *               host, which a command may have for its data; empty for none.
+ *               "peer" is its beginning. It says where the drive finds that.
+ *   peer_memory what this host's CPU finds there
  *   cq          "lender", or the borrower's address of the completion queue
  *   interrupt   "off", "lender", or "borrower ADDRESS DATA"
  *   interrupts  how many came to this host
@@ -233,6 +237,12 @@ static int p2p_data_address(struct p2p_drive *drive, const char *where,
 		*address = drive->buffer_dma;
 		return 0;
 	}
+	if (!strcmp(where, "peer")) {
+		if (!drive->peer.pdev || bytes > drive->peer.size)
+			return -ENXIO;
+		*address = drive->peer.dma;
+		return 0;
+	}
 	if (kstrtou64(where, 0, &offset))
 		return -EINVAL;
 	if (!drive->window || offset >= drive->window->size ||
@@ -241,6 +251,40 @@ static int p2p_data_address(struct p2p_drive *drive, const char *where,
 	*address = drive->window_dma + offset;
 	return 0;
 }
+
+static int p2p_peer_show(struct seq_file *s, void *unused)
+{
+	struct p2p_drive *drive = s->private;
+
+	mutex_lock(&p2p_lock);
+	if (drive->peer.pdev)
+		seq_printf(s, "%#llx\n", (u64)drive->peer.dma);
+	mutex_unlock(&p2p_lock);
+	return 0;
+}
+
+static ssize_t p2p_peer_write(struct file *file, const char __user *from,
+			      size_t count, loff_t *pos)
+{
+	struct p2p_drive *drive = p2p_drive_of(file);
+	char line[64], name[32];
+	unsigned int bar;
+	u64 size;
+	int ret;
+
+	ret = p2p_line(line, sizeof(line), from, count);
+	if (ret)
+		return ret;
+	if (line[0] && sscanf(line, "%31s %u %lli", name, &bar, &size) != 3)
+		return -EINVAL;
+	mutex_lock(&p2p_lock);
+	p2p_peer_leave(drive);
+	if (line[0])
+		ret = p2p_peer_enter(drive, name, bar, size);
+	mutex_unlock(&p2p_lock);
+	return ret ? ret : count;
+}
+DEFINE_SHOW_STORE_ATTRIBUTE(p2p_peer);
 
 static int p2p_result_show(struct seq_file *s, void *unused)
 {
@@ -260,7 +304,7 @@ DEFINE_SHOW_ATTRIBUTE(p2p_result);
 
 static int p2p_command_show(struct seq_file *s, void *unused)
 {
-	seq_puts(s, "read|write LBA BLOCKS ADDRESS|local\n");
+	seq_puts(s, "read|write LBA BLOCKS ADDRESS|local|peer\n");
 	return 0;
 }
 
@@ -423,6 +467,9 @@ static void p2p_debugfs_add(struct p2p_drive *drive)
 
 	drive->dir = dir;
 	debugfs_create_file("window", 0600, dir, drive, &p2p_window_fops);
+	debugfs_create_file("peer", 0600, dir, drive, &p2p_peer_fops);
+	debugfs_create_file("peer_memory", 0400, dir, drive,
+			    &p2p_peer_memory_fops);
 	debugfs_create_file("command", 0600, dir, drive, &p2p_command_fops);
 	debugfs_create_file("result", 0400, dir, drive, &p2p_result_fops);
 	debugfs_create_file("buffer", 0600, dir, drive, &p2p_buffer_fops);
@@ -506,6 +553,7 @@ static void p2p_drive_remove(struct pci_dev *pdev)
 	list_del(&drive->node);
 	p2p_interrupt_off(drive);
 	p2p_window_leave(drive);
+	p2p_peer_leave(drive);
 	p2p_nvme_stop(drive);
 	mutex_unlock(&p2p_lock);
 	pci_free_irq_vectors(pdev);

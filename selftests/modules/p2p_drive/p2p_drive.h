@@ -101,6 +101,7 @@ enum p2p_interrupt_target {
  * @buffer_dma:	where the controller finds it
  * @window:	the window that borrower's addresses go through, or NULL
  * @window_dma:	where the controller finds the window
+ * @peer:	memory on another function of this host, if @peer.pdev is set
  * @cq_address:	offset into the window of the I/O completion queue, if
  *		@io.cq_remote is set
  * @interrupt:	where the I/O completion queue's interrupts go
@@ -125,6 +126,12 @@ struct p2p_drive {
 	dma_addr_t buffer_dma;
 	struct p2p_window *window;
 	dma_addr_t window_dma;
+	struct {
+		struct pci_dev *pdev;
+		void __iomem *io;
+		dma_addr_t dma;
+		size_t size;
+	} peer;
 	u64 cq_address;
 	enum p2p_interrupt_target interrupt;
 	struct {
@@ -140,6 +147,14 @@ void p2p_nvme_stop(struct p2p_drive *drive);
 int p2p_nvme_place_cq(struct p2p_drive *drive, bool remote, u64 address);
 int p2p_nvme_rw(struct p2p_drive *drive, u8 opcode, u64 lba, u32 blocks,
 		u64 address);
+
+/* ---- peer.c: memory on other functions ---- */
+
+extern const struct file_operations p2p_peer_memory_fops;
+
+void p2p_peer_leave(struct p2p_drive *drive);
+int p2p_peer_enter(struct p2p_drive *drive, const char *name, unsigned int bar,
+		   size_t size);
 
 /* ---- main.c ---- */
 

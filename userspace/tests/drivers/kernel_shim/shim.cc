@@ -383,6 +383,7 @@ int uuid_parse(const char* text, uuid_t* uuid) {
 }
 
 u32 get_random_u32(void) { return (u32)std::rand(); }
+u64 get_random_u64(void) { return (u64)get_random_u32() << 32 | get_random_u32(); }
 
 void uuid_gen(uuid_t* uuid) {
   for (u8& byte : uuid->b) byte = (u8)std::rand();

@@ -30,6 +30,7 @@ int send(smartio_link* link, u32 generation, const wire_message* message, const 
 
 int call(smartio_link* link, const wire_message* message, const void* payload, void* reply, size_t* size,
          unsigned int /*timeout_ms*/) {
+  if (link->state != SMARTIO_LINK_UP) return -ENOLINK;
   of(link).called.push_back(copy(message, payload));
   return of(link).answer ? of(link).answer(*message, reply, size) : 0;
 }
@@ -76,15 +77,22 @@ int expose(smartio_link* link, const smartio_registers* registers, u64* peer_add
   return 0;
 }
 
-void conceal(smartio_link* link, const smartio_registers* /*registers*/, u64 /*peer_addr*/,
-             const smartio_holder* /*holder*/) {
+void conceal(smartio_link* link, const smartio_registers* registers, u64 peer_addr, const smartio_holder* holder) {
+  shim_assert(peer_addr == registers->bus + registers->offset, "what is concealed was exposed");
   of(link).exposed--;
+  if (holder && link->state == SMARTIO_LINK_UP) of(link).held_addresses.push_back(*holder);
+}
+
+void restart(smartio_link* link, const char* /*why*/) { of(link).restarts++; }
+
+bool is_of(const smartio_holder& one, const smartio_holder* holder) {
+  return (!holder->owner || holder->owner == one.owner) && (!holder->key || holder->key == one.key);
 }
 
 void stopped(smartio_link* link, const smartio_holder* holder) {
+  of(link).held_addresses.remove_if([&](const smartio_holder& one) { return is_of(one, holder); });
   of(link).held.remove_if([&](const FakeLink::Held& held) {
-    if (holder->owner && holder->owner != held.holder.owner) return false;
-    if (holder->key && holder->key != held.holder.key) return false;
+    if (!is_of(held.holder, holder)) return false;
     free_page(held.pages);
     return true;
   });
@@ -124,6 +132,7 @@ const smartio_link_ops operations = [] {
   ops.release = release;
   ops.send = send;
   ops.call = call;
+  ops.restart = restart;
   ops.recheck = recheck;
   ops.rejoin = rejoin;
   ops.peer_phys = peer_phys;
@@ -176,7 +185,9 @@ int FakeLink::join(const smartio_identity& who) {
 void FakeLink::lose(smartio_link_state next) {
   const bool was_up = state == SMARTIO_LINK_UP;
   state = next;
-  if (was_up) client->lost(this);
+  if (!was_up) return;
+  client->lost(this);
+  held_addresses.clear();
 }
 
 int FakeLink::ask(const wire_message& header, const void* payload, std::optional<u32> in) {

@@ -49,6 +49,8 @@ class FakeLink : public smartio_link {
   std::list<page*> pages;
   std::list<Held> held;
   int exposed = 0;
+  std::list<smartio_holder> held_addresses;  // of registers that were concealed
+  int restarts = 0;
   int mapped = 0;
   int unmaps = 0;  // how often all of a device's mappings ended
   int rechecks = 0;

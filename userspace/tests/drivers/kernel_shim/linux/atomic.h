@@ -14,6 +14,8 @@ typedef struct {
 static inline int atomic_read(const atomic_t* v) { return v->counter; }
 static inline void atomic_set(atomic_t* v, int value) { v->counter = value; }
 static inline void atomic_inc(atomic_t* v) { v->counter++; }
+static inline int atomic_inc_return(atomic_t* v) { return ++v->counter; }
+static inline void atomic_dec(atomic_t* v) { v->counter--; }
 static inline bool atomic_dec_and_test(atomic_t* v) { return !--v->counter; }
 static inline int atomic_xchg(atomic_t* v, int value) {
   int old = v->counter;

@@ -22,6 +22,7 @@ struct device_driver {
 };
 
 static inline const char* dev_name(const struct device* dev) { return dev->name; }
+#define dev_notice(dev, format, ...) pr_info("%s: " format, dev_name(dev), ##__VA_ARGS__)
 #define dev_err_ratelimited(dev, format, ...) pr_info("%s: " format, dev_name(dev), ##__VA_ARGS__)
 
 struct device* shim_device_create(int* siblings, const char* format, ...);

@@ -7,6 +7,7 @@
 extern unsigned long jiffies;
 
 #define msecs_to_jiffies(ms) ((unsigned long)(ms) * HZ / 1000)
+#define jiffies_to_msecs(ticks) ((unsigned int)((ticks) * 1000 / HZ))
 #define time_after(a, b) ((long)((b) - (a)) < 0)
 
 /* A little time passes: what was queued runs, and what the test does meanwhile. */

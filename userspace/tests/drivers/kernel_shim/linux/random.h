@@ -4,3 +4,4 @@
 #include <linux/types.h>
 
 u32 get_random_u32(void);
+u64 get_random_u64(void);
