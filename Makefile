@@ -57,7 +57,7 @@ ready:
 
 build: ready ## the C++ programs, in build/userspace
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartio-tcg-count smartioctl fence_smartio
+	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartio-tcg-count smartio-tcg-fence smartioctl fence_smartio
 
 # Of what setup makes it needs the tree alone.
 install: ## the tools, their manual pages, completion, udev rules and systemd units (DESTDIR, PREFIX)
