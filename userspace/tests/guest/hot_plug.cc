@@ -26,6 +26,7 @@
 namespace {
 
 constexpr std::chrono::milliseconds kLook{20};
+constexpr unsigned kRescan = 10;  // looks for one scan of the bus
 
 class Slot {
  public:
@@ -38,6 +39,8 @@ class Slot {
 
   void look() {
     if (!there_) {
+      // The kernel logs some lines each time.
+      if (++looks_ % kRescan != 0) return;
       order(rescan_);
       if (!std::filesystem::exists(device_)) return;
       there_ = true;
@@ -51,13 +54,13 @@ class Slot {
   }
 
  private:
-  /// The device is out of its slot, or was: its first BAR has no address any more.
+  /// The device is out of its slot, or was: its driver has enabled it, and it is not enabled. QEMU keeps the BARs.
   [[nodiscard]] bool is_gone() const {
     const smartio::UniqueFd config = smartio::open_file(device_ / "config", O_RDONLY);
-    std::array<std::uint32_t, 5> words{};
+    std::array<std::uint32_t, 2> words{};
     if (::pread(config.get(), words.data(), sizeof(words), 0) != static_cast<ssize_t>(sizeof(words))) return true;
-    constexpr std::uint32_t kAddress = ~0xfU;
-    return words[0] == ~0U || (words[4] & kAddress) == 0;
+    constexpr std::uint32_t kMemorySpace = 2;  // of the command register
+    return words[0] == ~0U || ((words[1] & kMemorySpace) == 0 && std::filesystem::exists(device_ / "driver"));
   }
   static void order(const std::filesystem::path& file) {
     const smartio::UniqueFd fd = smartio::open_file(file, O_WRONLY);
@@ -75,6 +78,7 @@ class Slot {
   std::filesystem::path rescan_;
   std::string name_;
   bool there_ = true;
+  unsigned looks_ = 0;
 };
 
 }  // namespace
