@@ -57,7 +57,7 @@ ready:
 
 build: ready ## the C++ programs, in build/userspace
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartio-tcg-count smartioctl fence_smartio
+	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartio-tcg-count smartio-tcg-fence smartioctl fence_smartio
 
 # Of what setup makes it needs the tree alone.
 install: ## the tools, their manual pages, completion, udev rules and systemd units (DESTDIR, PREFIX)
@@ -114,7 +114,7 @@ check-scale: build guest-overlay ## one drive and 1, 3, 7, 15, 31 borrowers: wha
 
 check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 50 rounds with failures, 100 fences, 100 partitions, 2000 events on two links, 100 late writes and reads, ten minutes for each fuzzer, a minute for each hostile peer, three mutants; then make check's on the second kernel, and what an I/O costs (bench-gate)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms
-	@SMARTIO_LONG=1 TIDY_FILES=0 FAILOVER_EVENTS=2000 LATE_ROUNDS=100 JOIN_ROUNDS=10 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 CPUS_ROUNDS=100 SWAP_FLAPS=50 LENDING_ROUNDS=100 LENDING_ROUGH=50 $(tree) scripts/check
+	@SMARTIO_LONG=1 TIDY_FILES=0 FAILOVER_EVENTS=2000 LATE_ROUNDS=100 JOIN_ROUNDS=10 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 CPUS_ROUNDS=100 SWAP_FLAPS=50 REMOVAL_ROUNDS=20 LENDING_ROUNDS=100 LENDING_ROUGH=50 $(tree) scripts/check
 	@$(tree) scripts/check-mutants --sample 3
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --backports
 	@SMARTIO_KERNEL=backports $(tree) scripts/check guests

@@ -331,6 +331,10 @@ Result<void> Cluster::up(const UpOptions& options) {
   if (options.count_instructions && !std::filesystem::exists(installation_.counter())) {
     return fail(fmt::format("{} is missing: run 'make build'", installation_.counter().string()));
   }
+  if (std::ranges::any_of(topology->hosts, [](const Host& host) { return host.write_combining != 0; }) &&
+      !std::filesystem::exists(installation_.fencer())) {
+    return fail(fmt::format("{} is missing: run 'make build'", installation_.fencer().string()));
+  }
   const auto lock = folder_.lock(Deadline::in(0s));
   if (!lock)
     return fail(fmt::format("another command is at work on {}: {}", folder_.path().string(), lock.error().message));

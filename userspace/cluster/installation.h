@@ -42,6 +42,8 @@ struct Installation {
   }
   /// The plugin that counts guest instructions. Always that of build/userspace: QEMU can't load a sanitizer's one.
   [[nodiscard]] std::filesystem::path counter() const { return top / "build/userspace/tcg_count/smartio-tcg-count.so"; }
+  /// The plugin that shows fences to the fabric, from the same place.
+  [[nodiscard]] std::filesystem::path fencer() const { return top / "build/userspace/tcg_fence/smartio-tcg-fence.so"; }
   [[nodiscard]] std::filesystem::path run_folder() const { return top / "build/run"; }
   [[nodiscard]] std::filesystem::path topologies() const { return top / "selftests/topologies"; }
 

@@ -294,6 +294,9 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
   if (!options.counter.empty()) {
     arguments.add("-plugin", fmt::format("{},socket={}.{}", options.counter, host.name, kCounterSocket));
   }
+  if (host.write_combining != 0 && options.with_fabric) {
+    arguments.add("-plugin", fmt::format("{},page={}", installation.fencer().string(), topology::fence_file(host)));
+  }
   // Shared, so that the fabric's DMA is a copy in memory.
   arguments.add("-machine", "q35,memory-backend=memory", "-m", memory);
   arguments.add("-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory));

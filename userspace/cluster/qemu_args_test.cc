@@ -335,6 +335,16 @@ TEST(QemuArguments, InstructionsAreCountedIfAPluginIsNamed) {
   EXPECT_THAT(values(words, "-plugin"), ElementsAre("/top/count.so,socket=borrower.counts.sock"));
 }
 
+TEST(QemuArguments, AHostThatCombinesStoresShowsItsFences) {
+  auto topology = ours("pair");
+  EXPECT_THAT(arguments(topology, 1), Not(Contains("-plugin")));
+  topology.hosts.at(1).write_combining = 1;
+  EXPECT_THAT(arguments(topology, 0), Not(Contains("-plugin")));
+  EXPECT_THAT(values(arguments(topology, 1), "-plugin"),
+              ElementsAre(HasSubstr("tcg_fence/smartio-tcg-fence.so,page=borrower.fences")));
+  EXPECT_THAT(arguments(topology, 1, false), Not(Contains("-plugin")));
+}
+
 TEST(QemuArguments, AHostWithoutDevicesHasNoPorts) {
   const auto topology = topology::parse("[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\n", "f").value();
   EXPECT_THAT(arguments(topology, 0), Not(Contains(HasSubstr("root-port"))));

@@ -102,7 +102,8 @@ void StateFolder::clean() const {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(path_, ignored)) {
     const auto extension = entry.path().extension();
-    if (extension == ".sock" || extension == ".log" || extension == ".ready" || extension == ".part") {
+    if (extension == ".sock" || extension == ".log" || extension == ".ready" || extension == ".part" ||
+        extension == ".fences") {
       std::filesystem::remove(entry.path(), ignored);
     }
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -57,6 +58,7 @@ Result<void> Fabric::make_devices(const topology::Topology& topology) {
   } catch (const std::exception& error) {
     return fail(error.what());
   }
+  if (auto combined = combine_stores(topology); !combined) return combined;
   for (const auto& endpoint : topology::endpoints(topology)) {
     using Kind = topology::Endpoint::Kind;
     auto& host = *hosts_.at(endpoint.host);
@@ -66,12 +68,35 @@ Result<void> Fabric::make_devices(const topology::Topology& topology) {
         break;
       case Kind::ntb_secondary:
         host.add(endpoint.name, cables_[endpoint.index]->function(ntb::Side::secondary));
+        if (topology.links[endpoint.index].surprise_removal)
+          cables_[endpoint.index]->follow_plug([ntb = host.find(endpoint.name)](bool in) { ntb->set_present(in); });
         break;
       case Kind::drive:
         host.add(endpoint.name, drives_[endpoint.index]->controller());
         drives_[endpoint.index]->controller().start();
         break;
     }
+  }
+  return {};
+}
+
+/// Of the hosts whose CPUs have write-combining buffers.
+Result<void> Fabric::combine_stores(const topology::Topology& topology) {
+  std::size_t ntb = 0;
+  for (const auto& endpoint : topology::endpoints(topology)) {
+    const auto host = std::ranges::find(topology.hosts, endpoint.host, &topology::Host::name);
+    if (host->write_combining == 0 || endpoint.kind == topology::Endpoint::Kind::drive) continue;
+    auto& page = fences_[host->name];
+    if (!page) {
+      auto made = ntb::FencePage::create(topology::fence_file(*host));
+      if (!made) return std::unexpected(made.error());
+      page = std::move(*made);
+      ntb = 0;
+    }
+    const bool primary = endpoint.kind == topology::Endpoint::Kind::ntb_primary;
+    cables_[endpoint.index]
+        ->function(primary ? ntb::Side::primary : ntb::Side::secondary)
+        .combine_stores(host->write_combining, page->entry(ntb++));
   }
   return {};
 }
@@ -105,8 +130,10 @@ void Fabric::add_commands(const topology::Topology& topology) {
   for (const auto& cable : cables_) cables.push_back(cable.get());
   std::vector<ntb::ControlledLink> links;
   for (std::size_t at = 0; at < cables_.size(); ++at)
-    links.push_back(
-        {.cable = cables_[at].get(), .primary = topology.links[at].primary, .secondary = topology.links[at].secondary});
+    links.push_back({.cable = cables_[at].get(),
+                     .primary = topology.links[at].primary,
+                     .secondary = topology.links[at].secondary,
+                     .surprise_removal = topology.links[at].surprise_removal});
   std::vector<nvme::ControlledDrive> drives;
   for (std::size_t at = 0; at < drives_.size(); ++at) {
     const auto& drive = topology.drives[at];

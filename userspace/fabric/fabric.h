@@ -36,12 +36,14 @@ class Fabric {
  private:
   Fabric() = default;
   Result<void> make_devices(const topology::Topology& topology);
+  Result<void> combine_stores(const topology::Topology& topology);
   Result<void> listen(const topology::Topology& topology);
   void add_commands(const topology::Topology& topology);
 
   // In the order of who uses whom: what is destroyed first stands last.
   pci::MemoryFiles files_;
   pci::Waits waits_;
+  std::map<std::string, std::unique_ptr<ntb::FencePage>> fences_;
   std::map<std::string, std::unique_ptr<pci::Host>> hosts_;
   std::vector<std::unique_ptr<ntb::Cable>> cables_;
   std::vector<std::unique_ptr<nvme::Drive>> drives_;

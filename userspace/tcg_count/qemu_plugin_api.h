@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What smartio-tcg-count uses of QEMU's plugin API, version 7 (QEMU 11.1; include/plugins/qemu-plugin.h there, which
-// Debian doesn't package). QEMU's own program has these functions.
+// What smartio-tcg-count and smartio-tcg-fence use of QEMU's plugin API, version 7 (QEMU 11.1;
+// include/plugins/qemu-plugin.h there, which Debian doesn't package). QEMU's own program has these functions.
 #pragma once
 
 #include <cstddef>
@@ -55,6 +55,21 @@ void qemu_plugin_register_vcpu_mem_inline_per_vcpu(qemu_plugin_insn* insn, qemu_
                                                    qemu_plugin_u64 entry, std::uint64_t imm);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, void (*callback)(qemu_plugin_tb* tb, void* userdata),
                                            void* userdata);
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+
+void qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_insn* insn,
+                                            void (*callback)(unsigned int vcpu_index, void* userdata),
+                                            qemu_plugin_cb_flags flags, void* userdata);
+
+/// GByteArray of GLib.
+struct qemu_plugin_bytes {
+  std::uint8_t* data;
+  unsigned int len;
+};
+
+/// A write by the calling vCPU at a physical address, to memory or to a device's registers. 0: done.
+int qemu_plugin_write_memory_hwaddr(std::uint64_t address, qemu_plugin_bytes* bytes);
+
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, void (*callback)(void* userdata), void* userdata);
 
 }  // extern "C"

@@ -26,7 +26,8 @@ constexpr std::size_t kLargestFile = kMi;
 constexpr std::size_t kMostHosts = 64;  // the hosts' LAN is a /24, and a cluster runs on one machine
 constexpr std::size_t kMostNamespaces = 64;
 constexpr Iommu kIommus[] = {Iommu::none, Iommu::intel, Iommu::amd};
-constexpr std::size_t kMostEndpoints = 128;  // 8 switches, and 145 of the 256 bus numbers
+constexpr std::uint64_t kMostSeed = 0x7ffffffe;  // std::minstd_rand has no more states
+constexpr std::size_t kMostEndpoints = 128;      // 8 switches, and 145 of the 256 bus numbers
 
 /// What the families of NTBs differ in here.
 struct FamilyTraits {
@@ -173,6 +174,7 @@ class Reader {
       reader.complain("iommu", "QEMU's model of AMD's IOMMU remaps no message that comes through an NTB",
                       "remapping = false");
     }
+    host.write_combining = static_cast<std::uint32_t>(reader.number("write_combining", 0, {0, kMostSeed}));
     read_image(reader, host);
     read_vms(reader, host);
     const auto count = reader.number("count", 1, {1, kMostHosts});
@@ -239,6 +241,10 @@ class Reader {
     }
     const auto count = reader.number("count", 1, {1, 8});
     read_family(reader, link, primaries, secondaries);
+    link.surprise_removal = reader.boolean("surprise_removal", link.surprise_removal);
+    if (link.surprise_removal && link.family != NtbFamily::amd) {
+      reader.complain("surprise_removal", "an NTB of Intel's is a part of the processor", "surprise_removal = false");
+    }
     reader.finish();
     if (complaints_.any()) return;
 
@@ -326,6 +332,10 @@ class Reader {
     drive.host = reader.text("host", "host names the host that the drive is in");
     known_host(reader, "host", drive.host);
     add_endpoint(reader, "host", drive.host);
+    // With an IOMMU a drive's writes to a window come from QEMU, as a CPU's do.
+    if (const Host* host = find_host(drive.host); host != nullptr && host->iommu != Iommu::none) {
+      not_combining(reader, *host, "a drive behind an IOMMU");
+    }
     read_media(reader, drive);
     drive.queue_pairs = static_cast<unsigned>(reader.number("queue_pairs", drive.queue_pairs, {1, 1023}));
     constexpr std::string_view kRightCmb = "cmb is 0 or a power of two, 4K to 1G";
@@ -401,6 +411,7 @@ class Reader {
     device.type = found->first;
     device.host = reader.text("host", "host names the host that the device is in");
     known_host(reader, "host", device.host);
+    if (const Host* host = find_host(device.host)) not_combining(reader, *host, "a device of QEMU's own");
     if (++devices_[device.host] > kMostDevices) {
       reader.complain("host", fmt::format("too many devices of QEMU's own in host {:?}", device.host),
                       fmt::format("at most {} a host", kMostDevices));
@@ -448,6 +459,13 @@ class Reader {
     std::string all;
     for (const Host& host : topology_.hosts) all += (all.empty() ? "" : ", ") + host.name;
     reader.complain(key, fmt::format("there is no host {:?}", name), fmt::format("the hosts are {}", all));
+  }
+
+  /// A device's writes keep their order; those of `what` can't be told from a CPU's.
+  static void not_combining(TableReader& reader, const Host& host, std::string_view what) {
+    if (host.write_combining == 0) return;
+    reader.complain("host", fmt::format("host {:?} has write_combining, and can't have {}", host.name, what),
+                    "write_combining = 0");
   }
 
   void add_endpoint(TableReader& reader, std::string_view key, const std::string& name) {
@@ -546,6 +564,8 @@ bool has_disk(Device::Type type) {
 }
 
 std::string disk_file(const Device& device) { return fmt::format("{}.{}.img", device.host, device.name); }
+
+std::string fence_file(const Host& host) { return host.name + ".fences"; }
 
 std::string lan_socket(const Device& device) { return fmt::format("{}.{}.lan.sock", device.host, device.name); }
 

@@ -19,6 +19,10 @@
 //                                       # group; at most 16; default: each behind a root port of its own
 //   family = "amd"                      # whose NTBs it has: or "intel-icx" (Ice Lake), "intel-spr" (Sapphire Rapids);
 //                                       # default "amd"
+//   write_combining = 0                 # not 0: what its CPUs store to memory beyond an NTB tears and comes in any
+//   order
+//                                       # until a fence, by choices that follow this number, 1 to 2147483646; not with
+//                                       # devices of QEMU's own, nor with an IOMMU and drives; default 0
 //   image = "host"                      # or "server": systemd, udev and apt, on a disk of its own, 512M or more;
 //                                       # default "host"
 //   vms = false                         # has QEMU and KVM to run virtual machines itself: a disk with both, 1536M or
@@ -33,6 +37,9 @@
 //                                       # of a [[host]] with count
 //   windows = ["4G", "64M"]             # the two memory windows, powers of two, 64K to 256G; default as here
 //   count = 1                           # 1 to 8; 2 makes links cable0.0 and cable0.1 ("dual adapters"); default 1
+//   surprise_removal = false            # the NTB of the secondary side hangs on the cable: a pulled cable takes it out
+//   of
+//                                       # its host, and it is back with the cable; AMD's only; default false
 //   vectors = 24                        # MSI-X entries on each side: AMD's have 24, or up to 128; Intel's 33
 //
 //   [[drive]]                           # none or more
@@ -102,6 +109,8 @@ struct Host {
   bool lazy = false;        ///< what was unmapped is out of reach later
   bool remapping = true;    ///< of interrupts, by the IOMMU
   bool one_switch = false;  ///< all endpoints are behind one switch without ACS
+  std::uint32_t write_combining =
+      0;  ///< the seed of its CPUs' write-combining buffers, 0: stores come as they are made
   Image image = Image::host;
   bool vms = false;  ///< it can run virtual machines
 };
@@ -113,6 +122,7 @@ struct Link {
   std::string secondary;                   ///< host that has its secondary side
   std::array<std::uint64_t, 2> windows{};  ///< bytes of BAR2 and BAR4 on both sides, powers of two
   NtbFamily family = NtbFamily::amd;       ///< of both sides
+  bool surprise_removal = false;           ///< a pulled cable takes the secondary side's NTB out of its host
   unsigned vectors = 24;                   ///< MSI-X entries: AMD's 24, which its driver takes, or more; Intel's 33
 };
 
@@ -164,6 +174,9 @@ struct Topology {
   std::vector<Drive> drives;
   std::vector<Device> devices;
 };
+
+/// Where the fabric says to a host's QEMU which registers take its CPUs' fences: a file name in the state folder.
+std::string fence_file(const Host& host);
 
 /// One PCIe device of one host, with the vfio-user socket that its QEMU connects to.
 struct Endpoint {

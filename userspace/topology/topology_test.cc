@@ -92,8 +92,10 @@ iommu = "none"
 name = "c"
 memory = "1536M"
 vms = true
+write_combining = 5
 [[cable]]
 name = "left"
+surprise_removal = true
 between = ["b-2", "a"]
 windows = ["8G", 65536]
 count = 2
@@ -128,9 +130,12 @@ size = 8192
   EXPECT_EQ(t->hosts[1].image, Image::host);
   EXPECT_FALSE(t->hosts[1].vms);
   EXPECT_TRUE(t->hosts[2].vms);
+  EXPECT_EQ(t->hosts[1].write_combining, 0U);
+  EXPECT_EQ(t->hosts[2].write_combining, 5U);
   EXPECT_EQ(t->hosts[1].memory, 128ULL << 20);
   EXPECT_EQ(t->hosts[1].iommu, Iommu::none);
   ASSERT_EQ(t->links.size(), 2U);
+  EXPECT_TRUE(t->links[1].surprise_removal);
   EXPECT_EQ(t->links[0].name, "left.0");
   EXPECT_EQ(t->links[1].name, "left.1");
   EXPECT_EQ(t->links[1].primary, "b-2");
@@ -527,6 +532,28 @@ TEST(Topology, AnAmdNtbIsNotJoinedToAnIntelNtb) {
   EXPECT_THAT(t.error().message, AllOf(HasSubstr("pair-mixed.toml:19: [[cable]]: between joins NTBs of two families"),
                                        HasSubstr("\"lender\" has \"amd\", \"borrower\" has \"intel-spr\""),
                                        HasSubstr("give both hosts the same")));
+}
+
+/// The fabric could not tell their writes, which keep their order, from a CPU's.
+TEST(Topology, AHostThatCombinesStoresHasNoDeviceWhoseWritesComeFromQemu) {
+  constexpr std::string_view kHost = "[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\nwrite_combining = 1\n";
+  constexpr std::string_view kDrive = "[[drive]]\nname = \"d\"\nhost = \"a\"\nsize = \"1M\"\n";
+  EXPECT_TRUE(parse(fmt::format("{}{}", kHost, kDrive), "f"));
+  EXPECT_TRUE(parse(fmt::format("{}iommu = \"intel\"\n", kHost), "f"));
+  EXPECT_THAT(parse(fmt::format("{}iommu = \"intel\"\n{}", kHost, kDrive), "f").error().message,
+              HasSubstr("host \"a\" has write_combining, and can't have a drive behind an IOMMU"));
+  EXPECT_THAT(
+      parse(fmt::format("{}[[device]]\nname = \"n\"\ntype = \"edu\"\nhost = \"a\"\n", kHost), "f").error().message,
+      HasSubstr("can't have a device of QEMU's own"));
+}
+
+TEST(Topology, OnlyAmdsNtbHangsOnItsCable) {
+  const auto t = parse(
+      "[cluster]\nname = \"c\"\n[[host]]\nname = \"a\"\nfamily = \"intel-spr\"\n[[host]]\nname = \"b\"\n"
+      "family = \"intel-spr\"\n[[cable]]\nbetween = [\"a\", \"b\"]\nsurprise_removal = true\n",
+      "f");
+  ASSERT_FALSE(t);
+  EXPECT_THAT(t.error().message, HasSubstr("a part of the processor"));
 }
 
 TEST(Topology, DevicesOfQemusOwnAreRead) {

@@ -42,6 +42,12 @@ Cable::Cable(const Config& config)
   trainer_ = std::jthread([this](const std::stop_token& stop) { train(stop); });
 }
 
+Cable::~Cable() {
+  // Either side's buffers write to the other side.
+  primary_.buffers_.reset();
+  secondary_.buffers_.reset();
+}
+
 bool Cable::wanted() const { return primary_.wants_link() && secondary_.wants_link(); }
 
 Cable::Change Cable::set(LinkState state) {
@@ -75,9 +81,11 @@ Cable::Change Cable::rise_if_due() {
 
 void Cable::order(LinkState order, std::optional<std::chrono::nanoseconds> flap) {
   Change change;
+  const std::scoped_lock in_order(plug_);
   {
     const std::scoped_lock lock(wire_.registers);
     order_ = order;
+    to_be_plugged_ = flap.has_value();
     not_before_ = flap ? Clock::now() + *flap : Clock::time_point{};
     news_++;
     if (order == LinkState::down || flap)
@@ -89,6 +97,18 @@ void Cable::order(LinkState order, std::optional<std::chrono::nanoseconds> flap)
   }
   wake_.notify_all();
   finish(change);
+  if (plugged_) plugged_(order != LinkState::down && !flap);
+}
+
+/// A flapping cable is in again.
+void Cable::plug_if_due() {
+  const std::scoped_lock in_order(plug_);
+  {
+    const std::scoped_lock lock(wire_.registers);
+    if (!to_be_plugged_ || Clock::now() < not_before_) return;
+    to_be_plugged_ = false;
+  }
+  if (plugged_) plugged_(true);
 }
 
 void Cable::follow_wishes() {
@@ -106,7 +126,13 @@ void Cable::train(const std::stop_token& stop) {
   std::unique_lock lock(wire_.registers);
   while (!stop.stop_requested()) {
     const auto news = [this, seen = news_] { return news_ != seen; };
-    if (wire_.state.load() != LinkState::down || order_ != LinkState::up || !wanted()) {
+    if (to_be_plugged_ && Clock::now() >= not_before_) {
+      lock.unlock();
+      plug_if_due();
+      lock.lock();
+    } else if (to_be_plugged_) {
+      wake_.wait_until(lock, stop, not_before_, news);
+    } else if (wire_.state.load() != LinkState::down || order_ != LinkState::up || !wanted()) {
       wake_.wait(lock, stop, news);
     } else if (const Change change = rise_if_due(); change.to) {
       lock.unlock();

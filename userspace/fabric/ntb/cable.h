@@ -5,10 +5,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "fabric/ntb/family.h"
 #include "fabric/ntb/ntb_function.h"
@@ -34,6 +37,7 @@ class Cable {
   };
   /// Throws std::invalid_argument where `config` breaks the limits it states.
   explicit Cable(const Config& config);
+  ~Cable();
   Cable(const Cable&) = delete;
   Cable& operator=(const Cable&) = delete;
 
@@ -62,6 +66,10 @@ class Cable {
   /// Stores to the translation and the limit of this window are lost from now on, on both sides; none: no longer.
   void stick_window(std::optional<unsigned> window) { wire_.stuck_window = window.value_or(kWindows); }
 
+  /// `plugged` is called with false when the cable is pulled, and with true when it is in again, in that order, without
+  /// a lock of this object that the functions of pci::Function take. To be called before anything else happens.
+  void follow_plug(std::function<void(bool in)> plugged) { plugged_ = std::move(plugged); }
+
   [[nodiscard]] LinkState state() const { return wire_.state.load(); }
   [[nodiscard]] bool is_up() const { return state() == LinkState::up; }
 
@@ -87,6 +95,7 @@ class Cable {
   void order(LinkState order, std::optional<std::chrono::nanoseconds> flap = {});
   void follow_wishes();
   void finish(const Change& change);
+  void plug_if_due();
   void train(const std::stop_token& stop);
 
   const std::string name_;
@@ -100,7 +109,11 @@ class Cable {
   LinkState order_ = LinkState::up;  ///< as state, but of the cable: the link may not have come up yet
   Clock::time_point not_before_;     ///< a flapping cable is in again
   Clock::time_point down_at_;
-  unsigned news_ = 0;  ///< changes when the trainer has to look again
+  unsigned news_ = 0;           ///< changes when the trainer has to look again
+  bool to_be_plugged_ = false;  ///< a flapping cable: plugged_ is to be called at not_before_
+
+  std::mutex plug_;  ///< the order of calls of plugged_; taken before wire_.registers
+  std::function<void(bool in)> plugged_;
 
   std::condition_variable_any wake_;
   std::jthread trainer_;  ///< brings the link up

@@ -18,7 +18,7 @@ class IntelDriver : public Driver {
     std::array<pci::BusAddress, 6> bars{};
     bars[2].value = first;
     bars[4].value = second;
-    function.bars_placed(bars);
+    function.bars_placed(bars, true);
     for (unsigned window = 0; window < kWindows; window++)
       sizes_[window] = function.description().bars[2 + 2 * window].size;
   }

@@ -27,6 +27,14 @@ Result<const ControlledLink*> find(const Links& links, std::string_view name) {
                   fmt::join(links | std::views::transform([](const auto& l) { return l.cable->name(); }), ", ")));
 }
 
+json combined_json(const WriteCombining::Counts& counts) {
+  return {{"stores", counts.stores},
+          {"fences", counts.fences},
+          {"evicted", counts.evicted},
+          {"torn", counts.torn},
+          {"late", counts.late}};
+}
+
 json side_json(const ControlledLink& link, Side side) {
   const auto& function = link.cable->function(side);
   const auto status = function.status();
@@ -35,6 +43,7 @@ json side_json(const ControlledLink& link, Side side) {
     windows.push_back({{"size", function.description().bars[2 + 2 * window].size},
                        {"translation", fmt::format("{:#x}", status.translation[window])},
                        {"limit", status.limit[window]}});
+  const auto combined = function.combined();
   return {{"host", side == Side::primary ? link.primary : link.secondary},
           {"connected", status.connected},
           {"ready", status.ready},
@@ -43,13 +52,15 @@ json side_json(const ControlledLink& link, Side side) {
           {"waiting_events", status.waiting_events},
           {"doorbells", fmt::format("{:#x}", status.doorbells)},
           {"doorbell_mask", fmt::format("{:#x}", status.doorbell_mask)},
-          {"inbound_windows", windows}};
+          {"inbound_windows", windows},
+          {"write_combining", combined ? combined_json(*combined) : json()}};
 }
 
 json link_json(const ControlledLink& link) {
   return {{"name", link.cable->name()},
           {"family", name_of(link.cable->family())},
           {"state", name_of(link.cable->state())},
+          {"surprise_removal", link.surprise_removal},
           {"primary", side_json(link, Side::primary)},
           {"secondary", side_json(link, Side::secondary)}};
 }

@@ -15,6 +15,7 @@ struct ControlledLink {
   Cable* cable = nullptr;
   std::string primary;  ///< the host on the primary side
   std::string secondary;
+  bool surprise_removal = false;  ///< the NTB of the secondary side leaves its host with the cable
 };
 
 /// Adds `link …` and `ledger …`. The cables outlive `commands`.

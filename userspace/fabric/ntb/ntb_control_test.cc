@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -165,6 +166,32 @@ TEST_F(LinkCommands, Ledger) {
   EXPECT_EQ(answer["links"]["ab.1"]["from_primary"]["posted"]["message"]["bytes"], 0);
   EXPECT_EQ(commands.run("ledger reset")["ok"], true);
   EXPECT_EQ(commands.run("ledger ab.0")["links"]["ab.0"]["from_primary"]["posted"]["message"]["bytes"], 0);
+}
+
+/// As Fabric does it where a topology says surprise_removal.
+TEST_F(LinkCommands, ACableTellsWhenItIsPulledAndWhenItIsIn) {
+  std::vector<bool> heard;
+  std::mutex mutex;
+  const auto all = [&] {
+    const std::scoped_lock lock(mutex);
+    return heard;
+  };
+  Cable cable{{.name = "c", .windows = {1 << 20, 1 << 16}}};
+  cable.follow_plug([&](bool in) {
+    const std::scoped_lock lock(mutex);
+    heard.push_back(in);
+  });
+  cable.down();
+  EXPECT_THAT(all(), ElementsAre(false));
+  cable.up();
+  EXPECT_THAT(all(), ElementsAre(false, true));
+  cable.flap(std::chrono::milliseconds(1));
+  EXPECT_TRUE(eventually([&] { return all().size() == 4; }));
+  EXPECT_THAT(all(), ElementsAre(false, true, false, true));
+  cable.flap(std::chrono::hours(1));
+  cable.down();
+  cable.up();
+  EXPECT_THAT(all(), ElementsAre(false, true, false, true, false, false, true));
 }
 
 }  // namespace

@@ -146,6 +146,23 @@ Outcome NtbFunction::write_registers(std::uint64_t offset, std::span<const std::
   return lost && !crossed ? kUnclaimed : kRegister;
 }
 
+// ---- write combining ----------------------------------------------------------------------------------------------
+
+void NtbFunction::combine_stores(std::uint64_t seed, FencePage::Address& fence) {
+  fence_ = &fence;
+  buffers_ = std::make_unique<WriteCombining>(
+      [this](unsigned window, std::span<const pci::Store> writes) { store_window(window, writes, {}); }, seed);
+}
+
+std::optional<WriteCombining::Counts> NtbFunction::combined() const {
+  return buffers_ ? std::optional(buffers_->counts()) : std::nullopt;
+}
+
+/// An access of this side's CPUs that is ordered behind their stores. One that came through an NTB is another host's.
+void NtbFunction::fence(Transaction transaction) {
+  if (buffers_ && transaction.hops == 0) buffers_->fence();
+}
+
 // ---- windows ------------------------------------------------------------------------------------------------------
 
 std::optional<pci::BusAddress> NtbFunction::translate(unsigned window, std::uint64_t offset, std::uint64_t size,
@@ -162,6 +179,17 @@ std::optional<pci::BusAddress> NtbFunction::translate(unsigned window, std::uint
 Outcome NtbFunction::write_window(unsigned window, std::uint64_t offset, std::span<const std::byte> data,
                                   Transaction transaction) {
   if (data.empty()) return kUnclaimed;
+  if (buffers_ && transaction.hops == 0 && from_cpu(data.size(), transaction)) {
+    const auto address = translate(window, offset, data.size(), transaction);
+    pci::Port* port = peer_->port_.load();
+    if (address && port && port->leads_to_memory(*address, data.size())) {
+      pci::Store store{.offset = offset, .size = static_cast<std::uint32_t>(data.size()), .data = 0};
+      std::memcpy(&store.data, data.data(), data.size());
+      buffers_->store(window, store);
+      return {.delivery = Delivery::memory};
+    }
+    buffers_->fence();
+  }
   Outcome outcome = kUnclaimed;
   {
     const WriteGate::Pass pass(peer_->incoming_);
@@ -243,6 +271,7 @@ Outcome NtbFunction::read_window(unsigned window, std::uint64_t offset, std::spa
 // ---- pci::Function ------------------------------------------------------------------------------------------------
 
 Outcome NtbFunction::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data, Transaction transaction) {
+  fence(transaction);
   if (const auto window = window_of(bar)) return read_window(*window, offset, data, transaction);
   if (bar != 0) {
     std::ranges::fill(data, std::byte{0xff});
@@ -254,20 +283,25 @@ Outcome NtbFunction::bar_read(unsigned bar, std::uint64_t offset, std::span<std:
 
 Outcome NtbFunction::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
                                Transaction transaction) {
-  if (bar == 0) return write_registers(offset, data);
+  if (bar == 0) {
+    fence(transaction);
+    if (buffers_ && offset == kFenceRegister) return kRegister;
+    return write_registers(offset, data);
+  }
   if (const auto window = window_of(bar)) return write_window(*window, offset, data, transaction);
   return kUnclaimed;
 }
 
 void NtbFunction::bar_write_many(unsigned bar, std::span<const pci::Store> stores, Transaction transaction) {
-  if (const auto window = window_of(bar)) return store_window(*window, stores, transaction);
+  if (const auto window = window_of(bar); window && !buffers_) return store_window(*window, stores, transaction);
   for (const auto& store : stores) {
     const auto bytes = std::as_bytes(std::span(&store.data, 1));
     bar_write(bar, store.offset, bytes.first(std::min<std::size_t>(store.size, bytes.size())), transaction);
   }
 }
 
-void NtbFunction::bars_placed(std::span<const pci::BusAddress> addresses) {
+void NtbFunction::bars_placed(std::span<const pci::BusAddress> addresses, bool decoded) {
+  if (fence_) fence_->store(decoded && addresses[0].value != 0 ? addresses[0].value + kFenceRegister : 0);
   const std::scoped_lock lock(wire_.registers);
   for (unsigned window = 0; window < kWindows; window++)
     registers_->place_window(window, addresses[2 + 2 * window].value);
@@ -312,6 +346,7 @@ void NtbFunction::leave_link() {
 
 void NtbFunction::disconnected() {
   Signals signals;
+  if (buffers_) buffers_->forget();
   leave_link();
   {
     const std::scoped_lock lock(wire_.registers);
@@ -325,6 +360,7 @@ void NtbFunction::disconnected() {
 
 void NtbFunction::reset(pci::ResetCause cause) {
   Signals signals;
+  if (buffers_) buffers_->forget();
   leave_link();
   {
     const std::scoped_lock lock(wire_.registers);

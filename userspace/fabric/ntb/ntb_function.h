@@ -9,9 +9,11 @@
 #include <optional>
 #include <span>
 
+#include "fabric/ntb/fence_page.h"
 #include "fabric/ntb/register_file.h"
 #include "fabric/ntb/store_tally.h"
 #include "fabric/ntb/wire.h"
+#include "fabric/ntb/write_combining.h"
 #include "fabric/ntb/write_gate.h"
 #include "fabric/pci/function.h"
 
@@ -38,12 +40,17 @@ class NtbFunction final : public pci::Function {
   pci::Outcome bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> data,
                          pci::Transaction transaction) override;
   void bar_write_many(unsigned bar, std::span<const pci::Store> stores, pci::Transaction transaction) override;
-  void bars_placed(std::span<const pci::BusAddress> addresses) override;
+  void bars_placed(std::span<const pci::BusAddress> addresses, bool decoded) override;
   void connected() override;
   void disconnected() override;
   void reset(pci::ResetCause cause) override;
 
   [[nodiscard]] SideStatus status() const;
+  /// From now on stores of this side's CPUs to the peer's memory are combined, with choices that follow `seed`. The
+  /// address of the fence register is kept in `fence`. To be called before anything else happens.
+  void combine_stores(std::uint64_t seed, FencePage::Address& fence);
+  /// None if stores are not combined.
+  [[nodiscard]] std::optional<WriteCombining::Counts> combined() const;
 
  private:
   friend class Cable;
@@ -75,6 +82,7 @@ class NtbFunction final : public pci::Function {
   pci::Outcome write_window(unsigned window, std::uint64_t offset, std::span<const std::byte> data,
                             pci::Transaction transaction);
   void store_window(unsigned window, std::span<const pci::Store> stores, pci::Transaction transaction);
+  void fence(pci::Transaction transaction);
   [[nodiscard]] std::optional<pci::BusAddress> translate(unsigned window, std::uint64_t offset, std::uint64_t size,
                                                          pci::Transaction transaction) const;
   void send(Signals signals);
@@ -99,6 +107,8 @@ class NtbFunction final : public pci::Function {
 
   WriteGate incoming_;  ///< writes that come out on this side
   CombiningBuffer combining_;
+  std::unique_ptr<WriteCombining> buffers_;  ///< none: stores are not combined
+  FencePage::Address* fence_ = nullptr;      ///< where the plugin looks for the fence register
 };
 
 }  // namespace smartio::ntb

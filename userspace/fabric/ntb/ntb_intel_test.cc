@@ -478,7 +478,7 @@ TEST_F(Intel, LimitFollowsTheBar) {
   ASSERT_TRUE(b.set_trans(0, 0x1000, 0x2000));
   std::array<pci::BusAddress, 6> bars{};
   bars[2].value = kFirst + kSize + 0x1000;
-  fb.bars_placed(bars);
+  fb.bars_placed(bars, true);
   EXPECT_EQ(fb.status().limit[0], 0x1000U);
 }
 

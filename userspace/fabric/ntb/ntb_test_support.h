@@ -60,6 +60,9 @@ class FakeHost : public pci::Port {
   std::uint64_t tag(pci::BusAddress, std::uint64_t, pci::AccessKind) override { return 0; }
   void untag(std::uint64_t) override {}
   [[nodiscard]] bool bus_master() const override { return true; }
+  [[nodiscard]] bool leads_to_memory(pci::BusAddress address, std::uint64_t size) const override {
+    return inside(address, size);
+  }
 
   /// The vectors signalled since the last call.
   std::vector<unsigned> take() {

@@ -247,6 +247,12 @@ bool Endpoint::ask_qemu(BusAddress address, std::span<std::byte> data, Transacti
   return host_.loads_unclaimed() == before || !has_all_ones(data);
 }
 
+bool Endpoint::leads_to_memory(BusAddress address, std::uint64_t size) const {
+  if (!bus_master() || size == 0 || is_interrupt(address) || until_border(address, size) != size) return false;
+  const MemoryMap::Piece piece = MemoryMap::Reader(memory_).find(address, size, MemoryMap::Right::write);
+  return piece.memory != nullptr && piece.length == size;
+}
+
 void Endpoint::interrupt(unsigned vector) {
   if (!bus_master()) {
     counters_.add(Count::interrupts_dropped);
@@ -291,10 +297,11 @@ void Endpoint::untag(std::uint64_t id) { host_.tags().remove(id); }
 void Endpoint::refresh_locked() {
   const bool present = present_.load(std::memory_order_relaxed);
   enabled_.store(present && config_.bus_master(), std::memory_order_release);
-  host_.decode(*this, present ? config_.decoded() : std::vector<ConfigSpace::DecodedBar>{});
+  const auto decoded = present ? config_.decoded() : std::vector<ConfigSpace::DecodedBar>{};
+  host_.decode(*this, decoded);
   std::array<BusAddress, 6> bars;
   for (unsigned bar = 0; bar < bars.size(); ++bar) bars[bar] = config_.bar_address(bar);
-  function_.bars_placed(bars);
+  function_.bars_placed(bars, !decoded.empty());
 }
 
 void Endpoint::reset_config(bool keep_bars) {

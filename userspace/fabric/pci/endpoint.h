@@ -47,6 +47,7 @@ class Endpoint final : public Port {
   void interrupt(unsigned vector) override;
   std::uint64_t tag(BusAddress address, std::uint64_t size, AccessKind kind) override;
   void untag(std::uint64_t id) override;
+  [[nodiscard]] bool leads_to_memory(BusAddress address, std::uint64_t size) const override;
   [[nodiscard]] bool bus_master() const override { return enabled_.load(std::memory_order_acquire); }
 
   // ---- the guest's side, called by its connection -------------------------------------------------------------

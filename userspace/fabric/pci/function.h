@@ -81,6 +81,9 @@ class Port {
   virtual std::uint64_t tag(BusAddress address, std::uint64_t size, AccessKind kind) = 0;
   virtual void untag(std::uint64_t id) = 0;
 
+  /// Whether all of [address, address + size) is guest memory that a write reaches without QEMU.
+  [[nodiscard]] virtual bool leads_to_memory(BusAddress /*address*/, std::uint64_t /*size*/) const { return false; }
+
   /// Whether the guest set Bus Master Enable. While it is off, writes and interrupts are dropped and reads give
   /// all ones; a model need not ask.
   [[nodiscard]] virtual bool bus_master() const = 0;
@@ -113,8 +116,9 @@ class Function {
   /// Many stores of a guest to one BAR, in order. The default calls bar_write for each.
   virtual void bar_write_many(unsigned bar, std::span<const Store> stores, Transaction transaction);
 
-  /// The guest has written BARs: what each of the six holds now, while it is being sized too. Not to call a Port.
-  virtual void bars_placed(std::span<const BusAddress> /*addresses*/) {}
+  /// The guest has written BARs: what each of the six holds now, while it is being sized too, and whether they answer
+  /// (`decoded`). Not to call a Port.
+  virtual void bars_placed(std::span<const BusAddress> /*addresses*/, bool /*decoded*/) {}
 
   /// A guest attached, or its QEMU is gone (followed by reset(disconnect)).
   virtual void connected() {}
