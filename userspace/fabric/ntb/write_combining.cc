@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kChunk = 8;               // the most that a torn line has in one write
 constexpr unsigned kEarly = 16;                   // one store in so many has some buffer evicted, full or not
 constexpr unsigned kWhole = 2;                    // one full line in so many stays in one piece
-constexpr unsigned kPause = 8;                   // one write in so many is followed by a pause
+constexpr unsigned kPause = 8;                    // one write in so many is followed by a pause
 constexpr std::chrono::microseconds kPaused{30};  // a reader on the peer can see the gap
 
 constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // seeds that are near each other give other choices
@@ -83,7 +83,7 @@ void WriteCombining::split(const Line& line, std::vector<Group>& groups) {
   for (const auto& write : all.writes) groups.push_back({.window = line.window, .writes = {write}});
 }
 
-void WriteCombining::evict(std::vector<Line> lines) {
+void WriteCombining::evict(const std::vector<Line>& lines) {
   std::vector<Group> groups;
   for (const auto& line : lines) split(line, groups);
   for (std::size_t left = groups.size(); left > 1; left--) std::swap(groups[left - 1], groups[below(left)]);
@@ -131,10 +131,10 @@ void WriteCombining::run(const std::stop_token& stop) {
       continue;
     }
     const auto held = std::ranges::partition(lines_, [&](const Line& line) { return line.since > oldest; });
-    std::vector<Line> due(held.begin(), held.end());
+    const std::vector<Line> due(held.begin(), held.end());
     lines_.erase(held.begin(), held.end());
     counts_.late += due.size();
-    evict(std::move(due));
+    evict(due);
   }
 }
 

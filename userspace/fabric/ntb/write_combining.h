@@ -73,7 +73,7 @@ class WriteCombining {
   [[nodiscard]] bool one_in(unsigned of);
   [[nodiscard]] std::size_t below(std::size_t count);
   void split(const Line& line, std::vector<Group>& groups);
-  void evict(std::vector<Line> lines);
+  void evict(const std::vector<Line>& lines);
   void evict_one();
 
   void run(const std::stop_token& stop);
