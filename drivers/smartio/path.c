@@ -594,8 +594,9 @@ EXPORT_SYMBOL_GPL(smartio_session_id);
  * When this returns 0, the device touches nothing of that session any more. But
  * posted writes may be in flight on the link it used, until that one is lost:
  * see SMARTIO_LOST. The era is that of now: smartio_fences_between() says
- * whether requests that were in flight may be done again. As @via has a session, the
- * lender is in command of the device: a session unknown to it is over.
+ * whether requests that were in flight may be done again. As @via has a
+ * session, the lender is in command of the device: a session unknown to it is
+ * over.
  *
  * Context: process, may sleep for seconds; not from the driver's event().
  * Return: 0: it is over; -EACCES: it isn't this host's; -ENOLINK: @via has no
