@@ -15,7 +15,7 @@
 /**
  * struct link_pending - a request of this host
  * @link: over which
- * @ref: of the caller, and of whoever found it in link->calls
+ * @ref: one of the caller, one of each finder in link->calls
  * @done: it is answered, or will never be
  * @status: then
  * @payload: of the reply; with the last reference it is freed
@@ -176,11 +176,11 @@ static void link_job_work(struct work_struct *work)
 	reply = kvzalloc(max(size, PAGE_SIZE), GFP_NOIO);
 	if (!link_is_up(job->link, &generation) ||
 	    generation != job->generation)
-		status = -ENOLINK;	/* nor is anybody there to hear it */
+		status = -ENOLINK;	/* no host receives a reply */
 	else if (job->busy)
 		status = -EBUSY;
 	else if (time_after(jiffies, job->deadline))
-		status = -ETIMEDOUT;	/* nobody waits for it any more */
+		status = -ETIMEDOUT;	/* the peer waits no longer */
 	else if (reply)
 		status = client->request(&job->link->base, job->generation,
 					 &job->message, job->payload, reply,
@@ -201,7 +201,7 @@ static bool link_job_start(struct ntb_link *link, u32 generation,
 	int jobs = atomic_read(&link->jobs);
 	struct link_job *job;
 
-	/* A peer that goes on asking after -EBUSY isn't answered. */
+	/* A peer that continues to ask after -EBUSY isn't answered. */
 	if (jobs >= 2 * LINK_JOBS_MAX) {
 		atomic64_inc(&link->counters.busy);
 		link_buffer_free(link, payload);
@@ -239,9 +239,9 @@ void link_jobs_wait(struct ntb_link *link)
 }
 
 /*
- * A message has come; must not wait for anybody. Returns whether it took the
- * message, and frees @payload; if not, for want of memory, it has to be
- * delivered again.
+ * Handles a message that has arrived; must not wait for other work. Returns
+ * whether it took the message, and frees @payload. Without memory it returns
+ * false: the message has to be delivered again.
  */
 bool link_receive(struct ntb_link *link, u32 generation,
 		  const struct wire_message *message, void *payload)

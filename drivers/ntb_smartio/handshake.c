@@ -28,7 +28,7 @@ const char *link_reason_text(enum wire_reason reason)
 	return reason < WIRE_REASONS ? link_reasons[reason] : "unknown reason";
 }
 
-/* What the other side has written. Reads this host's own NTB. */
+/* Reads the peer's scratchpad values, which are in this host's own NTB. */
 void link_spads_read(struct ntb_link *link, struct link_spads *spads)
 {
 	struct ntb_dev *ntb = link->ntb;
@@ -60,8 +60,8 @@ static void link_spad(struct ntb_link *link, enum wire_spad spad, u32 value)
 }
 
 /*
- * Tell the other side where this one stands. Repeated while nobody answers:
- * what is written with the cable out is lost.
+ * Writes the state of this side for the peer. Repeated while the peer doesn't
+ * answer: a write with the cable out is lost.
  */
 void link_spads_write(struct ntb_link *link)
 {
@@ -75,7 +75,7 @@ void link_spads_write(struct ntb_link *link)
 	u32 flags = link->open ? WIRE_OPEN : 0;
 	int i;
 
-	/* nothing is open then, and nobody wants to know where */
+	/* nothing is open then, and the peer doesn't need the boot page */
 	if (!link->open && link->base.fenced && READ_ONCE(link->rejoin)) {
 		spads[WIRE_SPAD_BOOT] = link->base.self->incarnation;
 		spads[WIRE_SPAD_ECHO] = wire_uuid_crc(&link->base.self->uuid);

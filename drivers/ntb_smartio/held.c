@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory and registers that the other side's CPUs reach. It may still write to
- * what this host takes back: it hears of that a moment later. So that this
- * doesn't land in what the memory, the address or the window is next, they are
- * kept for their holder, unused, until that has stopped, or the windows are
- * shut.
+ * Memory and registers that the other side's CPUs reach. When this host takes
+ * some back, the peer learns of that a moment later, and may write until then.
+ * A late write must not reach the next user of the memory, the address or the
+ * window. So these are kept unused for their holder, until the holder has
+ * stopped or the windows are shut.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -62,14 +62,14 @@ static void link_hold(struct ntb_link *link,
 		      const struct smartio_holder *holder,
 		      const struct link_held *with)
 {
-	/* Small, and a failure could not be reported to anybody. */
+	/* Small, and a failure could not be reported to the caller. */
 	struct link_held *held = smartio_recovery_alloc(sizeof(*held));
 	bool too_much = false;
 
 	*held = *with;
 	held->holder = *holder;
 	mutex_lock(&link->held_lock);
-	/* Whoever shuts the windows comes here for all of it afterwards. */
+	/* Shutting the windows releases the whole list afterwards. */
 	if (READ_ONCE(link->open)) {
 		list_add_tail(&held->entry, &link->held);
 		held = NULL;
@@ -125,10 +125,9 @@ static bool link_lead_away(struct ntb_link *link, dma_addr_t dma, u64 size)
 }
 
 /*
- * Let the other side's CPUs reach registers. With an IOMMU exactly these pages
- * become reachable. Without one a window has to lead to the whole range, as
- * long as somebody needs part of it. Returns 0; -EIO; -ENOSPC: no window is
- * left.
+ * Lets the other side's CPUs reach registers. With an IOMMU exactly these pages
+ * become reachable. Without one a window leads to the whole range, as long as
+ * part of it is needed. Returns 0; -EIO; -ENOSPC: no window is left.
  */
 int link_expose(struct ntb_link *link,
 		const struct smartio_registers *registers, u64 *peer_addr)
@@ -153,9 +152,9 @@ int link_expose(struct ntb_link *link,
 }
 
 /*
- * The mirror of link_expose(). If nobody else needs them the other side
- * doesn't reach them any more when this returns; with a @holder its address or
- * window leads nowhere else either.
+ * The mirror of link_expose(). Unless they are still needed for another holder,
+ * the other side doesn't reach them any more when this returns. With a @holder,
+ * their address or window isn't used for anything else either.
  */
 void link_conceal(struct ntb_link *link,
 		  const struct smartio_registers *registers, u64 peer_addr,

@@ -16,8 +16,8 @@ static unsigned int link_inbound_count(struct ntb_link *link)
 }
 
 /*
- * What they can do, which may only be asked with the cable in. Nothing changes
- * without.
+ * Reads the limits of the inbound windows, which the driver gives only with the
+ * cable in. Without it nothing changes.
  */
 void link_inbound_learn(struct ntb_link *link)
 {
@@ -109,12 +109,12 @@ static u64 link_inbound_away(struct ntb_link *link, unsigned int mw, u64 base)
 }
 
 /*
- * Shuts a window, which leads to @base. First the limit alone, which no access
- * can slip through: drivers set the base before it, so that has to stay as it
- * is, or what comes meanwhile lands elsewhere. Where the driver refuses that,
- * it has to clear all of it. Then, for a bridge that takes a limit of 0 for
- * none, away from there. Drivers read back, which pushes out whatever was posted
- * through the window before.
+ * Shuts a window, which leads to @base. The limit is cleared first, alone, so
+ * that no access slips through. Drivers set the base before the limit: a
+ * changed base would send accesses elsewhere meanwhile. If the driver refuses a
+ * limit of 0, it has to clear the whole translation. Some bridges take a limit
+ * of 0 for no limit, so the base then moves away from there. Drivers read the
+ * registers back, which pushes out writes posted through the window before.
  */
 int link_inbound_shut(struct ntb_link *link, unsigned int mw, u64 base)
 {

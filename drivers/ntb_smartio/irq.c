@@ -33,7 +33,7 @@
  * struct link_irq - an interrupt of a link
  * @entry: in link->irqs
  * @link: its link
- * @irq: what the core knows of it
+ * @irq: the core's part of it
  * @hwirq: number in the link's domain
  * @virq: Linux interrupt number
  * @cpus: where it was asked to come
@@ -153,7 +153,7 @@ static const struct irq_domain_ops link_domain_ops = {
 
 /* ---- CPUs that come and go ---- */
 
-/* Where @li may come when @cpu is gone. */
+/* Chooses CPUs for @li, as @cpu goes offline. */
 static void link_irq_move(struct link_irq *li, unsigned int cpu)
 {
 	cpumask_and(&li->moved, &li->cpus, cpu_online_mask);
@@ -189,7 +189,7 @@ static int link_cpu_offline(unsigned int cpu, struct hlist_node *node)
 	return 0;
 }
 
-/* Back to where it was asked to come, unless somebody has moved it since. */
+/* Moves interrupts back to the CPUs asked for, unless they were moved since. */
 static int link_cpu_online(unsigned int cpu, struct hlist_node *node)
 {
 	struct ntb_link *link = hlist_entry(node, struct ntb_link, cpuhp);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of a link: it finds the other side, is up, goes down, and tries
- * again. One work item, the tick, does all of that, so nothing
- * of it happens twice at once.
+ * The life of a link: it finds the other side, is up, is lost, and tries again.
+ * One work item, the tick, does all of that, so nothing of it happens twice at
+ * once.
  *
- *   DOWN      no cable, or the other side's NTB has no driver
- *   JOINING   the other side isn't ready, or both are shaking hands
- *   UP        messages may be sent
- *   REFUSED   one side wants nothing to do with the other; asks again
+ *    DOWN      no cable, or the other side's NTB has no driver
+ *    JOINING   the other side isn't ready, or both are shaking hands
+ *    UP        messages may be sent
+ *    REFUSED   one side refuses the other; asks again
  *
- * Whatever ends an attempt (the cable, silence, a new generation of the other
- * side, nonsense in its messages, a fence) leads through link_down(): the
+ * An attempt ends through link_down(): with the cable, silence, a new
+ * generation of the other side, nonsense in its messages, or a fence. The
  * windows are shut first, and the next attempt has a new generation.
  */
 #include <linux/delay.h>
@@ -22,7 +22,9 @@
 #include "link.h"
 #include "trace.h"
 
-/* The tick's pace while nobody answers, and while both shake hands. */
+/*
+ * The tick's period while the peer doesn't answer, and while both shake hands.
+ */
 #define LINK_POLL_MS	100
 #define LINK_JOIN_MS	20
 /* Time for the client to stop its writes to the peer after a loss. */
@@ -37,8 +39,9 @@ module_param_named(heartbeat_timeout_ms, link_timeout_ms, uint, 0444);
 MODULE_PARM_DESC(heartbeat_timeout_ms, "after how long without that the link is taken down");
 
 /*
- * Returns when what was asked for has been done; a link whose NTB goes is down
- * then. Not from the link's own work.
+ * Waits until the tick has acted on all earlier requests to it. If the NTB is
+ * being removed, the link is down when this returns. Must not be called from
+ * the link's own work.
  */
 void link_settle(struct ntb_link *link)
 {
@@ -109,9 +112,9 @@ static void link_down(struct ntb_link *link, const char *why)
 	if (was_up) {
 		link->lost_at = ktime_get();
 		link->base.client->lost(&link->base);
-		/* what was asked before must not act on what comes after */
+		/* requests of the lost generation must not act later */
 		link_jobs_wait(link);
-		/* nobody can write to anything: the windows are shut */
+		/* with the windows shut, no holder can write any more */
 		link_holder_stopped(link, &anybody);
 	}
 	spin_lock(&link->base.lock);
@@ -134,8 +137,8 @@ static void link_refuse(struct ntb_link *link, enum wire_reason reason)
 }
 
 /*
- * Whether a fenced host asks to be let in, and is. What it showed when it was
- * fenced doesn't count: it may have been there for long.
+ * Whether a fenced host asks to be admitted, and may be. Scratchpads from the
+ * time of the fence don't count: they may be old.
  */
 static bool link_readmits(struct ntb_link *link,
 			  const struct link_spads *peer)
@@ -338,13 +341,13 @@ static bool link_cable(struct ntb_link *link)
 }
 
 /*
- * Why a link that is up has to go down, or NULL. Silence counts only while
- * this host itself ran: a host that was stopped must not blame the other.
+ * Why a link that is up has to be taken down, or NULL. Silence counts only
+ * while this host itself ran: a host that was stopped must not blame the other.
  *
- * A heartbeat is proof of a cable. The driver is only asked when there is
- * none, or at an event: ntb_hw_amd reads a register of the other side for it, a
- * round trip for which a CPU stands still. A cable that is back by now has lost
- * what was posted while it was out, all the same.
+ * A heartbeat proves that the cable is in. The driver is asked only without
+ * one, or at an event: ntb_hw_amd reads a register of the peer for that, a
+ * round trip that stalls a CPU. A cable that was out has lost the writes posted
+ * meanwhile, even if it is back by now.
  */
 static const char *link_trouble(struct ntb_link *link,
 				const struct link_spads *peer,
@@ -471,8 +474,8 @@ void link_life_begin(struct ntb_link *link)
 }
 
 /*
- * Tells the peer, while the windows are still open, that this side leaves. What
- * the peer sends until it notices is not dropped then.
+ * Announces to the peer, with the windows still open, that this side leaves.
+ * Writes that the peer sends until it notices are then not dropped.
  */
 static void link_leave(struct ntb_link *link)
 {

@@ -3,20 +3,20 @@
  * A link: one NTB device of this host, and its peer. The layers, from below; a
  * file calls none above it:
  *
- *   memory.c     memory that lies inside what is open to the other side
- *   ring.c       messages
- *   inbound.c    registers of the windows that lead into this host
- *   window.c     what of this host is open to the other, and what leads there
- *   held.c       what the other side may still write to
- *   irq.c        interrupts that come over the link
- *   msi.c        interrupts of functions that are lent to this host
- *   space.c      addresses for what those reach
- *   call.c       requests to the other side, and its requests to this one
- *   handshake.c  scratchpads and hello
- *   sysfs.c      what people see
- *   link.c       its life: state machine, heartbeat, events of the NTB
- *   ops.c        what the core asks for
- *   main.c       the NTB client: set-up and removal
+ *    memory.c     memory that lies inside what is open to the other side
+ *    ring.c       messages
+ *    inbound.c    registers of the windows that lead into this host
+ *    window.c     apertures of this host, and windows to the peer's
+ *    held.c       memory that the other side may still write to
+ *    irq.c        interrupts that come over the link
+ *    msi.c        interrupts of functions that are lent to this host
+ *    space.c      IOVAs that those functions reach
+ *    call.c       requests to the other side, and its requests to this one
+ *    handshake.c  scratchpads and hello
+ *    sysfs.c      attributes for users
+ *    link.c       its life: state machine, heartbeat, events of the NTB
+ *    ops.c        the core's calls
+ *    main.c       the NTB client: set-up and removal
  *
  * Order of locks: settle_lock, announce_lock, tx_lock, window_lock, base.lock.
  * The tick (link.c), which alone changes the state, takes all but the first in
@@ -78,7 +78,7 @@ struct link_counters {
 	atomic64_t received;
 	atomic64_t received_bytes;
 	atomic64_t busy;	/* requests refused: too many at once */
-	atomic64_t late;	/* replies that nobody waits for */
+	atomic64_t late;	/* replies after the deadline */
 	atomic64_t full;	/* waited for room in the other's ring */
 	atomic64_t starved;	/* a message waited for memory */
 };
@@ -106,7 +106,7 @@ struct link_kept {
 
 /**
  * struct ntb_link - one NTB and its other side
- * @base: what the core sees
+ * @base: the core's part of it
  * @ntb: the NTB; not to be touched once @removed
  * @index: number in the name
  * @dev: in class smartio_link
@@ -117,7 +117,7 @@ struct link_kept {
  * @restart: why the link has to be taken down, or NULL
  * @peer_generation: of the other side, 0: not known
  * @fence_new: the other side is fenced, and its scratchpads are from before
- * @rejoin: this host, which was fenced by the other one, asks to be let in
+ * @rejoin: this host, which was fenced by the other one, asks to be admitted
  * @reason: why it was refused, or lost; for people
  * @refused_logged: the refusal that is in the log already; constant texts
  * @refusal: announced to the other side
@@ -138,11 +138,11 @@ struct link_kept {
  * @window_size: of those, in bytes; 0: it has no place on the bus
  * @inbounds: how many lead in
  * @inbound: what those can do
- * @own: what this host opens
+ * @own: apertures of this host
  * @off_bus: the NTB may not reach this host, as a window could not be shut
  * @announce_lock: one announcement of @own at a time: the last one is current
  * @open: whether it is open now
- * @peer_own: what the other side has opened
+ * @peer_own: apertures of the other side
  * @quarantine: where a shut window leads to, should its limit not hold
  * @iommu: the NTB's function is translated
  * @pool: else: memory that is covered
@@ -171,7 +171,7 @@ struct link_kept {
  * @nested_lock: protects @nested
  * @maps: windows mapped for devices of this host
  * @maps_lock: protects @maps
- * @held: what the other side may still write to, for its holders
+ * @held: memory and registers that the other side may still write to
  * @held_lock: protects @held and @held_bytes
  * @held_bytes: memory among it
  */

@@ -2,7 +2,8 @@
 /*
  * ntb_smartio: the transport of smartio over non-transparent bridges. Begin
  * with include/linux/smartio_transport.h, then link.h. Here is the NTB client:
- * each NTB that it is bound to has a link, made of what the other files hold.
+ * it makes a link for each NTB that it is bound to, out of the parts in the
+ * other files.
  */
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -143,7 +144,7 @@ static void link_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	ntb_clear_ctx(ntb);
 	/* until then a fence has to find it */
 	smartio_link_unregister(&link->base);
-	/* asked for by somebody who had not yet seen that it is removed */
+	/* asked for by a caller that had not yet seen the removal */
 	cancel_delayed_work_sync(&link->tick);
 	cancel_work_sync(&link->rx.work);
 	link_unmap_device(link, NULL);

@@ -132,10 +132,10 @@ void link_free(struct ntb_link *link, size_t size, void *cpu,
 }
 
 /*
- * What was just unmapped can't be reached any more. An IOMMU in lazy mode,
- * Linux's default on most machines, keeps translations for some milliseconds
- * after the DMA API has removed them, which the other side could use to write
- * to what this memory or register is next.
+ * Ensures that the other side can't reach memory or registers just unmapped. An
+ * IOMMU in lazy mode, Linux's default on most machines, keeps translations for
+ * some milliseconds after the DMA API has removed them. Through those the other
+ * side could write to the next user of the memory or register.
  */
 void link_unmapped(struct ntb_link *link)
 {
@@ -207,8 +207,8 @@ static struct link_piece *link_piece_new(struct ntb_link *link, size_t size,
 }
 
 /*
- * Gives back unused pages until what is kept, with @size bytes more, is no more
- * than was in use at most.
+ * Frees unused pages until the kept ones, with @size bytes more, don't exceed
+ * the peak of use.
  */
 static void link_kept_trim(struct ntb_link *link, size_t size)
 {
@@ -262,9 +262,9 @@ static void link_kept_add(struct ntb_link *link, struct link_piece *piece,
 }
 
 /*
- * A large piece, when memory is scarce or fragmented, is made by reclaim and
- * compaction. Neither is for whoever serves the peer: reclaim may wait for a
- * disk that is behind this link.
+ * Makes large pieces. When memory is scarce or fragmented, that takes reclaim
+ * and compaction. A thread that serves the peer must do neither: reclaim may
+ * wait for a disk that is behind this link.
  */
 static void link_refill_work(struct work_struct *work)
 {
@@ -333,7 +333,7 @@ static struct link_piece *link_piece_get(struct ntb_link *link, size_t size)
 	return piece;
 }
 
-/* They are not in use any more, and nobody reaches them. */
+/* The pages are not in use any more, and the peer doesn't reach them. */
 static void link_piece_put(struct ntb_link *link, struct page *page)
 {
 	struct link_kept *kept = &link->kept;
@@ -353,7 +353,7 @@ static void link_piece_put(struct ntb_link *link, struct page *page)
 	queue_delayed_work(system_wq, &kept->age, LINK_KEPT_S * HZ);
 }
 
-/* Gives back what nobody has used for @s seconds. Returns what is kept. */
+/* Frees pages that were unused for @s seconds. Returns the bytes still kept. */
 static size_t link_kept_drop(struct ntb_link *link, unsigned int s)
 {
 	struct link_kept *kept = &link->kept;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts of functions of the peer that are lent to this host as a whole:
- * the PCI core makes a domain for each such function, as for any, and it stands
- * on one of ours, which stands on the NTB's. The core sees the messages as they
- * arrive here; the table of the function is the peer's, so whoever asked for
- * the domain is told what has to be in it.
+ * Interrupts of functions of the peer that are lent to this host as a whole.
+ * The PCI core makes a domain for each such function, as for any. Its parent is
+ * one of ours, whose parent is the NTB's. The core sees the messages as they
+ * arrive here. The function's table is the peer's, so the creator of the domain
+ * gets the entry for the table by a callback.
  */
 #include <linux/irq.h>
 #include <linux/irqdomain.h>
@@ -17,11 +17,11 @@
 /**
  * struct link_msi - the domain of one function
  * @link: its link
- * @ops: who is told of messages
+ * @ops: callbacks for new messages
  * @context: for @ops
  * @node: of @domain
  * @domain: the parent of the function's own
- * @prepare: what the PCI core does with a new interrupt of MSI-X
+ * @prepare: the PCI core's function for a new interrupt of MSI-X
  */
 struct link_msi {
 	struct ntb_link *link;
@@ -47,7 +47,7 @@ static struct link_msi *link_msi_of(struct irq_data *data)
 	return data->parent_data->chip_data;
 }
 
-/* As the PCI core does, but for what it would write to the function. */
+/* Does the same as the PCI core, but for the write to the function. */
 static void link_msi_write(struct irq_data *data, struct msi_msg *message)
 {
 	struct msi_desc *desc = irq_data_get_msi_desc(data);
@@ -79,8 +79,8 @@ static void link_msi_lock(struct irq_data *data)
 }
 
 /*
- * Whoever requests an interrupt may be sent it at once. The kernel also comes
- * here for a driver that disables one in atomic context.
+ * An interrupt may arrive as soon as it is requested. The kernel also calls
+ * this for a driver that disables one in atomic context.
  */
 static void link_msi_unlock(struct irq_data *data)
 {
@@ -105,9 +105,10 @@ static void link_msi_prepare(struct irq_domain *domain, msi_alloc_info_t *info,
 }
 
 /*
- * What the NTB's parent wants of any function below it. But for the affinity:
- * without remapping that function composes messages itself, past us; left
- * empty it becomes the generic one, which asks the hierarchy.
+ * Fills @info as the NTB's parent requires for any function below it, but for
+ * the affinity. Without remapping the parent's function for that composes
+ * messages itself, past us. Left empty it becomes the generic one, which asks
+ * the hierarchy.
  */
 static bool link_msi_init(struct device *dev, struct irq_domain *domain,
 			  struct irq_domain *real_parent,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the core asks of a link, struct smartio_link_ops, led to the files that
- * do it.
+ * struct smartio_link_ops: passes calls of the core to the files that implement
+ * them.
  */
 #include <linux/slab.h>
 

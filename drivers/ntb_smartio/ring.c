@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Messages: one ring for each direction, in the memory of the host that reads
- * it. The writer posts the payload, then the header, then rings a doorbell;
- * the reader posts how far it is into the writer's bootstrap page. A ring
- * belongs to one generation of its link, and starts anew with the next.
+ * it. The writer posts the payload, then the header, then rings a doorbell. The
+ * reader posts its position into the writer's bootstrap page. A ring belongs to
+ * one generation of its link, and starts again with the next.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -16,7 +16,7 @@
 #include "link.h"
 #include "trace.h"
 
-/* Whoever reads its ring as it should needs microseconds. */
+/* A peer that reads its ring as it should needs microseconds. */
 #define LINK_FULL_MS	2000
 /* Until a message for which there was no memory is read again. */
 #define LINK_STARVED_MS	20
@@ -25,7 +25,9 @@ static void link_rx_work(struct work_struct *work);
 
 /* ---- memory for messages ---- */
 
-/* Before any message; it stays until the last reference to the link is gone. */
+/*
+ * Before any message; it stays until the last reference to the link is dropped.
+ */
 int link_spare_init(struct ntb_link *link)
 {
 	spin_lock_init(&link->spare.lock);
@@ -40,8 +42,8 @@ void link_spare_exit(struct ntb_link *link)
 }
 
 /*
- * So many bytes, at most LINK_PAYLOAD_MAX; NULL: later. A large message finds
- * memory when the host has none: one at a time has the spare.
+ * Memory for @size bytes, at most LINK_PAYLOAD_MAX; NULL: later. If the host
+ * has no memory for a large message, it gets the spare, one message at a time.
  */
 void *link_buffer(struct ntb_link *link, size_t size)
 {
@@ -183,8 +185,8 @@ int link_ring_join(struct ntb_link *link, phys_addr_t phys, u32 slots)
 }
 
 /*
- * The link is down. Nobody writes to the other side any more when this
- * returns.
+ * The link is down. This host doesn't write to the other side any more when
+ * this returns.
  */
 void link_ring_leave(struct ntb_link *link)
 {
@@ -301,9 +303,9 @@ static int link_tx_post(struct ntb_link *link, u32 generation,
 }
 
 /*
- * A message to the other side. Messages arrive in the order sent. What can't
- * be sent for 2 s takes the link down. Returns 0; -ENOLINK: the link is down,
- * or has another generation; -EMSGSIZE.
+ * Sends a message to the other side. Messages arrive in the order sent. If one
+ * can't be sent for 2 s, the link is taken down. Returns 0; -ENOLINK: the link
+ * is down, or has another generation; -EMSGSIZE.
  */
 int link_send(struct ntb_link *link, u32 generation,
 	      const struct wire_message *message, const void *payload)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Ranges of IOVAs of the NTB, each for one function of the peer that is lent to
- * this host as a whole: what it may reach is mapped there, and no other's
- * function has it.
+ * this host as a whole. Memory for the function is mapped in its range, which
+ * no other function can reach.
  *
- * The NTB's domain is the DMA API's, which allocates below the DMA mask. With an
- * IOMMU that mask leaves the upper half of what aperture 0 covers free
- * (link_limit_addresses()), and the ranges are there.
+ * The NTB's domain is the DMA API's, which allocates below the DMA mask. With
+ * an IOMMU that mask leaves the upper half of the IOVAs of aperture 0 free
+ * (link_limit_addresses()). The ranges are there.
  */
 #include <linux/iommu.h>
 #include <linux/log2.h>
@@ -94,9 +94,9 @@ int link_space_alloc(struct ntb_link *link, struct smartio_space *space)
 }
 
 /*
- * A driver that forgot to unmap something. The function is out of reach by now.
- * The next one in this range, also of another life of this module, would find
- * what is left in the NTB's domain.
+ * Unmaps memory that a driver forgot to unmap. The function is out of reach by
+ * now. The next function in this range would find the mappings left in the
+ * NTB's domain, even after this module is loaded again.
  */
 static void link_space_clear(struct ntb_link *link, struct smartio_space *space)
 {

@@ -89,8 +89,8 @@ static ssize_t link_aperture_show(char *buf, ssize_t len, const char *direction,
 }
 
 /*
- * What is in use of an aperture is known for the pool; the others are used
- * as the DMA API, or the device, does.
+ * The bytes in use of an aperture are known for the pool only. The DMA API, or
+ * the device, uses the others.
  */
 static ssize_t windows_show(struct device *dev, struct device_attribute *attr,
 			    char *buf)

@@ -264,7 +264,7 @@ static bool link_within(const struct link_aperture *aperture, u64 addr,
 	       addr - aperture->base <= aperture->size - size;
 }
 
-/* What is open to the other side, as it is announced. */
+/* Writes the apertures open to the other side, for an announcement. */
 void link_apertures_write(struct ntb_link *link, struct wire_aperture *to)
 {
 	const struct link_aperture *own = link->own;
@@ -278,7 +278,7 @@ void link_apertures_write(struct ntb_link *link, struct wire_aperture *to)
 	}
 }
 
-/* Announce to the other side what is open to it. */
+/* Announces to the other side the apertures open to it. */
 void link_apertures_announce(struct ntb_link *link)
 {
 	struct wire_aperture apertures[WIRE_APERTURES] = {};
@@ -297,7 +297,7 @@ void link_apertures_announce(struct ntb_link *link)
 	mutex_unlock(&link->announce_lock);
 }
 
-/* The other side says what is open there. */
+/* Takes the other side's announcement of its apertures. */
 void link_apertures_take(struct ntb_link *link,
 			 const struct wire_aperture *apertures)
 {
@@ -334,10 +334,10 @@ static bool link_within_own(struct ntb_link *link, u64 base, u64 size,
 }
 
 /*
- * Let the other side reach something outside aperture 0. That is announced,
- * before whatever is sent after this. It is open until
- * link_window_done() was called as often as this. Returns 0; -ENOSPC: no
- * window is left; -EIO.
+ * Lets the other side reach something outside aperture 0. The announcement
+ * precedes any message sent after this. The window is open until
+ * link_window_done() was called as often as this. Returns 0; -ENOSPC: no window
+ * is left; -EIO.
  */
 int link_window_need(struct ntb_link *link, u64 base, u64 size,
 		     const char *what)
@@ -415,8 +415,9 @@ static void link_window_leave(struct ntb_link *link, u64 base, u64 size,
 }
 
 /*
- * The other side is not to reach it any more. Unless somebody else needs it.
- * The window is kept for it nevertheless, until link_window_release().
+ * The other side must not reach the range any more, unless another user needs
+ * it. The window is reserved for the range nevertheless, until
+ * link_window_release().
  */
 void link_window_cut(struct ntb_link *link, u64 base, u64 size)
 {
@@ -497,9 +498,10 @@ static void link_bar_claim(struct ntb_link *link, int bar)
 }
 
 /*
- * Registers of the peer, in an outgoing window, become a child of the NTB's BAR,
- * so that drivers can claim them as those of any device. The NTB's driver has
- * the whole BAR claimed; that claim rests meanwhile. Returns 0; -ERANGE; -EBUSY.
+ * Registers of the peer, in an outgoing window, become a child of the NTB's
+ * BAR. So drivers can claim them as those of any device. The NTB's driver has
+ * claimed the whole BAR; that claim rests meanwhile. Returns 0; -ERANGE;
+ * -EBUSY.
  */
 int link_nest(struct ntb_link *link, struct resource *resource)
 {

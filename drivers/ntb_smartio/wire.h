@@ -39,7 +39,7 @@ enum wire_spad {
 
 #define WIRE_OPEN	0x01	/* the writer's aperture 0 is open for the reader */
 /*
- * The writer knows that it is fenced, and asks to be let in: BOOT is its
+ * The writer knows that it is fenced, and asks to be admitted. BOOT is its
  * incarnation, ECHO wire_uuid_crc() of its UUID.
  */
 #define WIRE_REJOIN	0x02
@@ -84,7 +84,7 @@ struct wire_aperture {
  * @heartbeat_ms: how often it posts
  * @ring: address of its ring, in its aperture 0
  * @ring_slots: slots of WIRE_SLOT bytes
- * @apertures: what it has opened
+ * @apertures: of the sender
  * @uuid: of the host
  * @name: of the host, NUL-terminated
  * @incarnation: of the sender: another one whenever its module is loaded

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is acceptable of what another host wrote. Pure functions on copies in
- * this host's memory: nothing here can change under them. User space fuzzes
+ * Checks of data that another host wrote. These are pure functions on copies in
+ * this host's memory, so the data can't change under them. User space fuzzes
  * this file.
  */
 #include <linux/build_bug.h>
@@ -113,7 +113,7 @@ int wire_head_check(const struct wire_head *head, u32 slots, u32 position,
 	return wire_slots(length);
 }
 
-/* Whether what follows a header is what it has to be. */
+/* Whether the length after a header fits the type of the message. */
 bool wire_payload_ok(const struct wire_message *message)
 {
 	if (message->type == WIRE_APERTURE)

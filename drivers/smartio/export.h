@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The provider: what this host lends, and to whom.
+ * The provider: the devices that this host lends, and their borrowers.
  *
- *   export.c   the registry of exports
- *   region.c   what a session holds: memory, parts of BARs, vectors
- *   policy.c   which hosts may borrow what
- *   session.c  sessions of borrowers
- *   group.c    devices and their IOMMU groups
- *   lend.c     devices are lent and taken back
+ *    export.c   the registry of exports
+ *    region.c   memory, parts of BARs and vectors of a session
+ *    policy.c   permissions: which hosts may borrow a device
+ *    session.c  sessions of borrowers
+ *    group.c    devices and their IOMMU groups
+ *    lend.c     devices are lent and taken back
  *
  * How a session reaches its borrower is in struct session_ops: directly
  * (local.c) or over a link (remote_session.c).
@@ -35,7 +35,7 @@ struct session;
 
 /**
  * struct smartio_export - a device that is lent
- * @ref: held by sessions and by whoever looked it up
+ * @ref: held by sessions, and by callers that looked it up
  * @entry: in the list of all
  * @id: how messages name it; never used twice
  * @pdev: the device
@@ -186,7 +186,7 @@ struct session_bar {
 
 /**
  * struct session - one borrower of one export
- * @s: what the lender's half sees
+ * @s: the lender's half's part
  * @ops: where the borrower is
  * @ref: references
  * @entry: in export->sessions, under export->lock
@@ -199,7 +199,7 @@ struct session_bar {
  * @lock: protects all below
  * @segments: struct session_segment by handle
  * @segment_bytes: of all of them
- * @bars: struct session_bar, what it may map
+ * @bars: struct session_bar: parts that it may map
  * @irqs: which of the device's vectors it has
  * @domain: the device has it for this session; NULL: that of this host's drivers
  * @group: the device's, then
@@ -225,7 +225,7 @@ struct session {
 	wait_queue_head_t idle;
 	struct completion ended;
 	struct work_struct end_work;
-	struct mutex lock;	/* what the session holds: all below */
+	struct mutex lock;	/* protects all below */
 	struct xarray segments;
 	size_t segment_bytes;
 	struct list_head bars;
@@ -349,7 +349,7 @@ void session_resources_free(struct session *session);
 
 struct smartio_link;
 
-/* What the administrator allows for one device, once. */
+/* Exceptions that the administrator allows for one device, once. */
 enum group_allowed {
 	GROUP_ALLOWED_SHARED,
 	GROUP_ALLOWED_TRUST,
@@ -378,12 +378,12 @@ void policy_exit(void);
 /* ---- lend.c ---- */
 
 /**
- * struct export_listener - how hosts hear of exports
+ * struct export_listener - notifies hosts of exports
  * @entry: of lend.c
  * @added: a device is lent. Returns 0 or a negative error.
  * @offered: sessions may begin again, or not for now
  * @removing: it is taken back; its sessions are over
- * @removed: nobody finds it any more
+ * @removed: it can't be looked up any more
  *
  * All are optional, and may sleep.
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Fencing. A fenced host is refused: the links to it are down, the layers above
- * end what it uses here, and nothing of it reaches a device of this host. It is
- * let in again by order, or when it asks for it and has begun anew, or has not
- * used anything here since it began.
+ * end its sessions here, and none of its writes reaches a device of this host.
+ * It is admitted again by order. It is also admitted when it asks for that, if
+ * it has begun again since, or has not used anything here since it began.
  *
  * Orders come from this host's administrator, or from another host: a cluster
  * needs every survivor to be able to fence the victim at the lender. A lender
@@ -23,9 +23,13 @@
 /* Ending a session may take as long as a reset of its device. */
 #define FENCE_CALL_MS		60000
 #define FENCE_LOOK_MS		10000
-/* How long a host that asks to be let in waits for its links, and for that. */
+/*
+ * How long a host that asks to be admitted waits for its links, and for that.
+ */
 #define FENCE_REJOIN_MS		10000
-/* A host that is let in by its own wish as fast as it is fenced isn't fenced. */
+/*
+ * How often a fence is tried against a host that asks to be admitted each time.
+ */
 #define FENCE_TRIES		10
 #define FENCE_POLL_MS		10
 
@@ -50,7 +54,7 @@ struct fence_asker {
 	unsigned long deadline;
 };
 
-/* Names somebody who must know of fences. */
+/* Adds a component that must be notified of fences. */
 int fence_notifier_add(struct notifier_block *notifier)
 {
 	return blocking_notifier_chain_register(&fence_notifiers, notifier);
@@ -81,9 +85,9 @@ static bool fence_asker_there(const struct fence_asker *asker)
 }
 
 /*
- * Whoever has the lock may be waiting for the asker's own link to go down,
- * which waits for the asker's requests: this one must not wait for the lock
- * then.
+ * The holder of the lock may be waiting for the asker's own link to go down,
+ * which waits for the asker's requests. So this request must not wait for the
+ * lock then.
  */
 static int fence_begin(const struct fence_asker *asker)
 {
@@ -265,7 +269,7 @@ struct fence_call {
 	int ret;
 };
 
-/* The next link is tried if nobody knows what became of it over this one. */
+/* The next link is tried if the result over this one is unknown. */
 static void fence_call_one(struct smartio_link *link, void *arg)
 {
 	struct fence_call *call = arg;
@@ -292,7 +296,7 @@ static int fence_call(struct fence_call *call)
 }
 
 /*
- * A host is to be fenced by another one, or let in there. Returns 0: it is so;
+ * Asks another host to fence a host, or to admit it. Returns 0: it is so;
  * -ENOLINK: no link to @at is up; -ETIMEDOUT: no answer, it may be so or not;
  * else see fence_asked().
  */
@@ -357,7 +361,7 @@ ssize_t fence_hosts_show(const uuid_t *at, char *buf)
 /* ---- this host was fenced, and has begun anew ---- */
 
 /**
- * struct fence_answers - what becomes of a wish to be let in
+ * struct fence_answers - results of a request to be admitted
  * @up: links that are
  * @waiting: links with a cable that are neither up nor refused
  * @refused: where this host is fenced
@@ -412,12 +416,12 @@ static bool fence_readmits_self(void)
 }
 
 /*
- * Ask to be let in wherever this host is fenced. Others let in only a host
- * that has begun anew: whose module was loaded since, or has not used a device
- * of theirs since it was. It asks now, not later on: a refusal that comes
- * later needs another wish. Returns 0: no host at the other end of a link
- * refuses it; -EPERM: one does; -ENOLINK: there is none that could be asked,
- * and this host lends nothing.
+ * Asks to be admitted wherever this host is fenced. Others admit only a host
+ * that has begun again: its module was loaded since, or it has not used a
+ * device of theirs since it was. It asks now, not later on: a later refusal
+ * needs another request. Returns 0: no host at the other end of a link refuses
+ * it; -EPERM: one does; -ENOLINK: there is none that could be asked, and this
+ * host lends nothing.
  */
 int fence_rejoin(void)
 {

@@ -3,8 +3,8 @@
  * Lent devices and their IOMMU groups. Unless the administrator allowed it for
  * a device, none is lent where its group would let borrowers reach too much.
  *
- * A link in the group: there is one domain, so a peer's CPUs reach through the
- * link's window whatever is mapped for the device, the queues and data of all
+ * A link in the group: there is one domain. So through the link's window a
+ * peer's CPUs reach all memory mapped for the device: queues and data of all
  * its borrowers. Nor does a link join beside such a device.
  *
  * A device that is lent as a whole: its borrower has it read and write whatever
@@ -211,7 +211,7 @@ struct iommu_group *group_of_its_own(struct smartio_export *export)
 	return NULL;
 }
 
-/* Whether what a device reaches may be its borrower's. */
+/* Whether a borrower may have all that a device reaches. */
 static int group_check_whole(struct smartio_export *export)
 {
 	struct group_query query = { .export = export };

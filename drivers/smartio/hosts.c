@@ -90,7 +90,7 @@ int smartio_host_named(const char *text, uuid_t *uuid, char *name)
 	struct smartio_host *host;
 	int ret = -ENOENT;
 	uuid_t named;
-	/* what looks like a UUID is no name, whatever hosts call themselves */
+	/* a text like a UUID is no name, even if a host has such a name */
 	bool by_uuid = strlen(text) == UUID_STRING_LEN &&
 		       !uuid_parse(text, &named);
 
@@ -156,8 +156,8 @@ static void smartio_host_renew(struct smartio_host *host, u32 incarnation)
 }
 
 /*
- * A fenced host was this incarnation when it was fenced. It asked to be let in
- * at that moment; that wish doesn't count any more, and none that comes later.
+ * Records the incarnation that a fenced host had when it was fenced. A request
+ * of that incarnation to be admitted doesn't count, earlier or later.
  */
 void smartio_host_pin(const uuid_t *uuid, u32 incarnation)
 {
@@ -174,10 +174,11 @@ void smartio_host_pin(const uuid_t *uuid, u32 incarnation)
 }
 
 /*
- * A fenced host asks to be let in again. It is, if it has begun anew since it
- * was fenced: then nothing that it had in mind before is there any more. Or if
- * it has not used a device here since it began: a host that died is often
- * fenced when it is back already, for its lender was away, or is itself.
+ * A fenced host asks to be admitted again. It is, if it has begun again since
+ * it was fenced: then all that it planned before is lost. It is also admitted
+ * if it has not used a device here since it began. A host that died is often
+ * fenced when it is up again already, because its lender was away, or is
+ * itself.
  */
 bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation)
 {
@@ -210,7 +211,7 @@ static u32 smartio_host_flags(const uuid_t *uuid, bool fenced)
 	       (self || links_lead_to(uuid) ? WIRE_HOST_LINKED : 0);
 }
 
-/* Whom this host knows, itself included. */
+/* Lists the hosts that this host knows, itself included. */
 size_t smartio_hosts_fill(struct wire_host *hosts, size_t room)
 {
 	struct smartio_host *host;
@@ -345,7 +346,7 @@ void smartio_hosts_exit(void)
 
 	list_for_each_entry(host, &smartio_hosts, entry)
 		device_unregister(host->dev);
-	/* whoever writes to the class's files has done then */
+	/* this waits for writes to the class's files */
 	class_unregister(&smartio_host_class);
 	list_for_each_entry_safe(host, next, &smartio_hosts, entry)
 		kfree(host);

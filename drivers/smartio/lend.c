@@ -37,7 +37,9 @@ static int export_show(struct smartio_export *export)
 	return 0;
 }
 
-/* Nobody uses it any more, nor finds it, when this returns. */
+/*
+ * When this returns, the export is not in use any more, and can't be looked up.
+ */
 static void export_withdraw(struct smartio_export *export)
 {
 	struct export_listener *listener;

@@ -43,7 +43,7 @@ static void local_session_ended(struct session *session)
 			  export_offered(session->s.export));
 }
 
-/* A local address is what the DMA API gave for the device itself. */
+/* A local address is one that the DMA API gave for the device itself. */
 static int local_session_dma(struct session *session, u64 addr,
 			     size_t size, u64 *device_addr)
 {

@@ -9,8 +9,7 @@
 #include "messages.h"
 
 /*
- * Whether a payload fits its header. Of what drivers say nothing is known
- * here.
+ * Whether a payload fits its header. The payloads of drivers are unknown here.
  */
 bool messages_payload_ok(const struct wire_message *message,
 			 const void *payload)

@@ -67,9 +67,9 @@ static void path_queue(struct smartio_path *path, struct path_item *item)
 }
 
 /*
- * Whether too much waits for the path's driver. Of what another host sends no
- * more may be queued then, or it could fill the memory of this one: delivery
- * waits for an open that runs.
+ * Whether too much waits for the path's driver. No more data from another host
+ * may be queued then, or it could fill the memory of this one: delivery waits
+ * for an open that runs.
  */
 bool smartio_path_full(struct smartio_path *path)
 {
@@ -105,7 +105,7 @@ void smartio_path_ready(struct smartio_path *path)
 static void path_lost_early(struct smartio_path *path, u64 session,
 			    bool offered)
 {
-	/* Small, and a failure could not be reported to anybody. */
+	/* Small, and a failure could not be reported to the caller. */
 	struct path_item *item = smartio_recovery_alloc(sizeof(*item));
 
 	INIT_LIST_HEAD(&item->entry);
@@ -470,16 +470,16 @@ u64 smartio_path_session(struct smartio_path *path)
  * smartio_open() - begin a session
  * @sdev: the path
  *
- * It ends whatever session this host had on the device over this link before:
- * when this returns 0, the device touches nothing of that any more. Whether
- * this host was fenced since an earlier session, over any path to the device,
- * sdev->era tells: smartio_fences_between().
+ * It ends the session that this host had on the device over this link before:
+ * when this returns 0, the device touches nothing of that any more. With
+ * sdev->era, smartio_fences_between() says whether this host was fenced since
+ * an earlier session, over any path to the device.
  *
  * Context: process, may sleep for seconds; not from the driver's event().
  * Return: 0; -ENOLINK: the lender can't be reached; -EAGAIN: later, at
  * SMARTIO_READY; -EACCES: this host is fenced; -EPERM: the lender does not let
- * this host have it, until SMARTIO_READY; -ENOSPC, or what the lender's half
- * said; -ETIMEDOUT: no answer.
+ * this host have it, until SMARTIO_READY; -ENOSPC, or the error of the lender's
+ * half; -ETIMEDOUT: no answer.
  */
 int smartio_open(struct smartio_device *sdev)
 {
@@ -521,14 +521,15 @@ EXPORT_SYMBOL_GPL(smartio_open);
  * smartio_close() - end the session
  * @sdev: the path; nothing happens if no session is open
  *
- * When this returns, the device touches nothing of the session any more, or,
- * if the lender doesn't answer, the link was taken down and nothing reaches
- * this host's memory over it. Calls that wait may go on to wait until their
+ * When this returns, the device touches nothing of the session any more. If the
+ * lender didn't answer, the link was taken down instead, and nothing reaches
+ * this host's memory over it. Calls that wait may still wait until their
  * deadline.
  *
- * After SMARTIO_LOST, too: it says that this host writes to nothing of the
- * session any more. Until then, or the next smartio_open(), the lender keeps
- * what it wrote to, and a link that was lost doesn't come up.
+ * Call it after SMARTIO_LOST, too: it says that this host writes to nothing of
+ * the session any more. Until then, or the next smartio_open(), the lender
+ * keeps the memory and registers that it wrote to. A lost link doesn't come up
+ * before.
  *
  * Context: process, may sleep for seconds; not from the driver's event().
  */
@@ -590,12 +591,12 @@ EXPORT_SYMBOL_GPL(smartio_session_id);
  * @session_id: of smartio_session_id(), for a session over any path
  * @era: filled in: of the session of @via; NULL: not needed
  *
- * When this returns 0, the device touches nothing of that session any more;
- * but posted writes may be in flight on the link it used, until that one is
- * lost: see SMARTIO_LOST. And the era is that of now: whether what was in
- * flight may be done again, smartio_fences_between() tells. That @via has a
- * session also says that the lender is in command of the device: what it knows
- * nothing of is over.
+ * When this returns 0, the device touches nothing of that session any more. But
+ * posted writes may be in flight on the link it used, until that one is lost:
+ * see SMARTIO_LOST. The era is that of now: smartio_fences_between() says
+ * whether requests that were in flight may be done again. As @via has a
+ * session, the lender is in command of the device: a session unknown to it is
+ * over.
  *
  * Context: process, may sleep for seconds; not from the driver's event().
  * Return: 0: it is over; -EACCES: it isn't this host's; -ENOLINK: @via has no
@@ -658,11 +659,11 @@ int smartio_call(struct smartio_device *sdev, const void *request, size_t size,
 EXPORT_SYMBOL_GPL(smartio_call);
 
 /**
- * smartio_dma_device() - for which device memory has to be mapped
+ * smartio_dma_device() - the device for which memory has to be mapped
  * @sdev: the path
  *
- * What the DMA API maps for it, the lent device reaches at
- * smartio_to_device(), if smartio_dma_scattered().
+ * If smartio_dma_scattered(), the lent device reaches memory that the DMA API
+ * maps for it at smartio_to_device().
  *
  * Context: any.
  * Return: the device; constant.
@@ -718,8 +719,8 @@ EXPORT_SYMBOL_GPL(smartio_dma_alloc);
  * smartio_dma_free() - give memory of smartio_dma_alloc() back
  * @sdev: the path
  * @size: as it was allocated
- * @cpu: what that returned; NULL is ignored
- * @addr: what it gave
+ * @cpu: its return value; NULL is ignored
+ * @addr: the address that it filled in
  *
  * Context: process, may sleep.
  */
@@ -805,9 +806,9 @@ EXPORT_SYMBOL_GPL(smartio_segment_free);
  * @size: bytes
  * @write_combining: for memory; not for registers
  *
- * What the lender's half has not allowed is refused. The mapping may be used
- * after the session is over: stores are lost, then, until the driver calls
- * smartio_close() or smartio_open(), after which there must be none.
+ * Registers that the lender's half has not allowed are refused. The mapping may
+ * be used after the session is over: stores are lost then. After the driver
+ * has called smartio_close() or smartio_open(), there must be none.
  *
  * Context: process, may sleep for seconds.
  * Return: for smartio_unmap_bar(), or an ERR_PTR: -ENOLINK, -EACCES, -ENOMEM,

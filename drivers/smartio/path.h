@@ -6,10 +6,10 @@
  * (local.c) or over a link (remote_path.c).
  *
  * Order of locks: path->driver_lock, path->session_lock, path->lock. They are
- * not taken under those of the provider; those of the provider are, on the
- * local path, under path->session_lock. None is held while a callback of a
- * driver runs, save path->driver_lock, which is there for that, and, for those
- * of the lender's half on the local path, path->session_lock.
+ * not taken under those of the provider. On the local path, those of the
+ * provider are taken under path->session_lock. Callbacks of a driver run only
+ * under path->driver_lock, which is there for that. Those of the lender's half,
+ * on the local path, run under path->session_lock.
  */
 #ifndef _SMARTIO_PATH_H
 #define _SMARTIO_PATH_H
@@ -40,7 +40,7 @@ struct smartio_path;
  * @segment_alloc, @segment_free: memory beside the device
  * @map_bar, @unmap_bar: see smartio_map_bar()
  * @bar_phys: where CPUs find part of a BAR; may be NULL
- * @own_addresses: see smartio_space_alloc(); fills in what the lender says; may
+ * @own_addresses: see smartio_space_alloc(); fills in the lender's reply; may
  *	be NULL
  * @peer_map, @peer_unmap: see smartio_peer_map(); may be NULL
  * @peer_grant, @peer_revoke: see smartio_peer_grant(); may be NULL
@@ -48,9 +48,9 @@ struct smartio_path;
  * @irq_alloc, @irq_free: see smartio_irq_alloc()
  * @irq_move: let the device, in session @id, send another message; NULL: the
  *	message never changes
- * @irq_settled: it does, and what it sent before has arrived
- * @unbound: the driver is gone, and has nothing of the path; may be NULL
- * @release: the last reference to the path is gone
+ * @irq_settled: it does, and messages that it sent before have arrived
+ * @unbound: the driver is unbound, and has nothing of the path; may be NULL
+ * @release: the last reference to the path was dropped
  */
 struct smartio_path_ops {
 	int (*open)(struct smartio_path *path, u64 *id, u64 *dma_offset,
@@ -103,11 +103,11 @@ struct smartio_path_ops {
 
 /**
  * struct smartio_path - a smartio_device and its private part
- * @sdev: what drivers see
+ * @sdev: the part for drivers
  * @ops: how the lender is reached
  * @session_lock: one open or close at a time
  * @driver_lock: one callback of the driver at a time; protects @driver
- * @driver: whom events are delivered to
+ * @driver: receives events
  * @lock: protects @session, @over, @writes, @losses, @offered, @items,
  *	@item_bytes, @kept
  * @session: id of the open session, 0: none

@@ -14,7 +14,9 @@
 
 /* A lender that needs longer keeps the old message. */
 #define IRQ_MOVE_MS	1000
-/* What the device sent before it had the new message has arrived by then. */
+/*
+ * Messages that the device sent before it had the new one have arrived by then.
+ */
 #define IRQ_ARRIVES_US	2000
 
 static struct workqueue_struct *irq_wq;
@@ -145,7 +147,7 @@ int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 EXPORT_SYMBOL_GPL(smartio_irq_alloc);
 
 /**
- * smartio_irq_message() - what the device has to send
+ * smartio_irq_message() - the message that the device has to send
  * @irq: from smartio_irq_alloc()
  * @message: for the lender's half
  *
@@ -165,7 +167,7 @@ EXPORT_SYMBOL_GPL(smartio_irq_message);
 /**
  * smartio_irq_sent() - the device sends this message now
  * @irq: from smartio_irq_alloc()
- * @message: what the lender's half has called smartio_session_set_irq() with
+ * @message: the lender's half has called smartio_session_set_irq() with it
  *
  * If the interrupt has moved meanwhile, or moves later, the core sees to it.
  *
@@ -187,9 +189,9 @@ EXPORT_SYMBOL_GPL(smartio_irq_sent);
  * @irq: from smartio_irq_alloc(); one that failed, or is all
  *	zero, is ignored
  *
- * The handler doesn't run any more when this returns. The lender's half must
- * have cleared it, or the session be over, or a stray message may arrive at a
- * vector that nobody has.
+ * The handler doesn't run any more when this returns. Before, the lender's half
+ * must have cleared it, or the session be over. Otherwise a stray message may
+ * arrive at an unused vector.
  *
  * Context: process, may sleep.
  */

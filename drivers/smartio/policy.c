@@ -109,7 +109,7 @@ bool policy_admits(const struct session *session)
 	return admits;
 }
 
-/* So many hexadecimal digits, and behind them @end. */
+/* Skips @least to @most hexadecimal digits, and @end behind them. */
 static bool policy_digits(const char **text, size_t least, size_t most,
 			  char end)
 {

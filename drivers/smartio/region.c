@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a session holds on the lender: segments, parts of BARs, vectors; and
- * what its addresses mean for the device. All of it goes when it ends.
+ * A session's resources on the lender: segments, parts of BARs, vectors. This
+ * also translates its addresses for the device. All of it is freed when it
+ * ends.
  */
 #include <linux/module.h>
 #include <linux/overflow.h>
@@ -84,8 +85,8 @@ int session_segment_free(struct session *session, u32 handle)
 }
 
 /*
- * Let a session reach what it is allowed to. Returns 0; -EACCES: not allowed;
- * or what the path's ops say.
+ * Lets a session reach registers that it is allowed to reach. Returns 0;
+ * -EACCES: not allowed; or the error of the path's ops.
  */
 int session_bar_map(struct session *session, unsigned int bar, u64 offset,
 		    size_t size, u64 *peer_addr)
@@ -133,8 +134,8 @@ bool session_bar_allowed(struct session *session, unsigned int bar, u64 offset,
 }
 
 /*
- * What a session may reach of the device. Before the lender's half gives any
- * of that to somebody else.
+ * Frees the parts of BARs that a session may reach. Called before the lender's
+ * half gives any of that to another borrower.
  */
 void session_bars_free(struct session *session)
 {
@@ -170,7 +171,7 @@ void session_resources_free(struct session *session)
 }
 
 /**
- * smartio_session_dma() - what a borrower's address means for the device
+ * smartio_session_dma() - translates a borrower's address for the device
  * @session: the session
  * @addr: a dma_addr_t of the borrower
  * @size: bytes

@@ -115,16 +115,16 @@ static void session_finish(struct session *session, bool opened)
 {
 	struct smartio_export *export = session->s.export;
 
-	/* What runs must end by itself; name what is waited for if not. */
+	/* Running requests must end by themselves; name the session if not. */
 	while (!wait_event_timeout(session->idle, !READ_ONCE(session->running),
 				   30 * HZ))
 		pci_warn(export->pdev,
 			 "session %#llx of %s: waiting for its requests\n",
 			 session->s.id, session->s.host_name);
-	/* what they did under the lock, and before, is done */
+	/* their changes under the lock, and before, are visible now */
 	mutex_lock(&export->lock);
 	mutex_unlock(&export->lock);
-	/* first what the borrower itself can still write to */
+	/* first the registers that the borrower itself can still write to */
 	session_bars_free(session);
 	if (session->ops->withdraw)
 		session->ops->withdraw(session);
@@ -146,7 +146,7 @@ static void session_finish(struct session *session, bool opened)
 	session_put(session);
 }
 
-/* Until it is over; somebody ends it. */
+/* Until the session is over; another thread ends it. */
 static void session_wait(struct session *session)
 {
 	while (!wait_for_completion_timeout(&session->ended, 60 * HZ))
@@ -156,8 +156,8 @@ static void session_wait(struct session *session)
 }
 
 /*
- * End a session. When it returns the lender's half has closed it, whoever
- * asked for it.
+ * Ends a session. When it returns the lender's half has closed it, also if
+ * another thread ended it.
  */
 void session_end(struct session *session, enum session_end why)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The IOMMU domain of a device that one borrower has as a whole. It leads to
- * the range of that borrower's addresses that is the device's, to the pages
- * with those of the borrower's interrupts that it was given, and to nothing
- * else: no memory of this host, no other device, nothing of another function
- * over the same link.
+ * The IOMMU domain of a device that one borrower has as a whole. It maps the
+ * range of the borrower's addresses that is the device's. It also maps the
+ * pages with the borrower's interrupts that the device was given. It maps
+ * nothing else: no memory of this host, no other device, nothing of another
+ * function over the same link.
  *
  * Its addresses begin at 0, where a virtual machine's memory does, and where a
  * device of 32 address bits reaches them.
@@ -25,9 +25,9 @@
 #define DOMAIN_HOLE_END	0xfef00000ULL
 
 /*
- * If the borrower asks for that, the end of the range consists of single pages,
- * so that one can lead elsewhere (session_peer.c) while its neighbours are in
- * use. The DMA API takes addresses from there first. The rest is mapped in large
+ * If the borrower asks for that, the end of the range consists of single pages.
+ * So one can lead elsewhere (session_peer.c) while its neighbours are in use.
+ * The DMA API takes addresses from there first. The rest is mapped in large
  * pages.
  */
 #define DOMAIN_PAGES_SIZE	(2ULL << 20)
@@ -45,7 +45,7 @@ static int domain_map(struct smartio_link *link, struct iommu_domain *domain,
 			 GFP_KERNEL);
 }
 
-/* Where the single pages of a range of so many bytes begin. */
+/* Where the single pages of a range of @size bytes begin. */
 static u64 domain_pages(u64 size)
 {
 	u64 pages = size > DOMAIN_PAGES_SIZE ? size - DOMAIN_PAGES_SIZE : 0;
@@ -125,14 +125,14 @@ int session_domain_open(struct session *session, u64 base, u64 size,
 	ret = domain_fill(link, domain, base, size, pages);
 	if (ret)
 		goto detach;
-	/* what it had in the domain of this host's drivers */
+	/* its mappings in the domain of this host's drivers */
 	link->ops->unmap(link, dev);
 	session->group = group;
 	memset(session->domain_irqs, 0, sizeof(session->domain_irqs));
 	session->domain_base = base;
 	session->domain_size = size;
 	session->domain_pages = pages;
-	/* before somebody is told an address of it */
+	/* before the borrower learns an address of it */
 	smp_store_release(&session->domain, domain);
 	addresses->base = 0;
 	addresses->hole = cpu_to_le64(DOMAIN_IRQ_BASE);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Entries of the admin submission queue. A client that has the doorbells of the
- * first queue pairs has the admin queue's on the same page, and may ring it at
- * any moment: so the controller may fetch any entry while it is written. An
- * entry that waits for a command is invalid by its first dword, which alone
- * says what the others mean; the first dword is written last, and invalidated
- * first. User space tests this too.
+ * Entries of the admin submission queue. Its doorbell is on the same page as
+ * those of the first queue pairs. A client that has the page may ring it at any
+ * moment. So the controller may fetch any entry while it is written. The first
+ * dword alone decides how the controller reads the others. It makes an entry
+ * that waits for a command invalid. It is written last, and invalidated first.
+ * User space tests this too.
  */
 #ifndef _SMARTIO_NVME_ADMIN_ENTRY_H
 #define _SMARTIO_NVME_ADMIN_ENTRY_H

@@ -18,7 +18,10 @@
 #define CAP_NSSS		BIT_ULL(58)
 #define CAP_CRMS		(3ULL << 59)
 
-/* LPA: SMART per namespace, effects log, offsets; no telemetry and the like. */
+/*
+ * LPA: SMART per namespace, effects log, offsets. Telemetry and others are
+ * masked.
+ */
 #define LPA_KEPT		0x07
 /* ONCS: without Save in Set Features and Timestamp. */
 #define ONCS_KEPT		(~((1 << 4) | NVME_CTRL_ONCS_TIMESTAMP))
@@ -33,7 +36,7 @@ static const u8 own_io[] = {
 
 /**
  * admin_rewrite_ctrl() - Identify Controller for a client
- * @id: what the controller said; changed
+ * @id: the controller's data; changed
  * @view: the client's virtual controller
  *
  * Context: any.
@@ -114,7 +117,7 @@ void admin_rewrite_ns_indep(struct nvme_id_ns_cs_indep *id)
 	id->anagrpid = 0;
 }
 
-/* What is refused is not supported. */
+/* Marks commands that the manager refuses as not supported. */
 void admin_rewrite_effects(struct nvme_effects_log *log)
 {
 	size_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the controller says of itself, as a client is to see it. */
+/* Rewrites data in which the controller describes itself, for a client. */
 #ifndef _SMARTIO_NVME_ADMIN_IDENTIFY_H
 #define _SMARTIO_NVME_ADMIN_IDENTIFY_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The policy for clients' admin commands, and nothing else: tables of what is
- * passed, virtualised or refused. What is in no table is refused. User space
- * compiles this file too.
+ * The policy for clients' admin commands, and nothing else: tables of those
+ * that are passed or virtualised. All others are refused. User space compiles
+ * this file too.
  */
 #include <linux/bits.h>
 #include <linux/string.h>

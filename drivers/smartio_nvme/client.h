@@ -95,7 +95,9 @@ struct snvme_client {
 	int last_error;
 };
 
-/* What the manager grants a session: struct snvme_attach_reply, checked. */
+/*
+ * Limits that the manager grants a session: struct snvme_attach_reply, checked.
+ */
 struct snvme_limits {
 	u16 cntlid;
 	u16 queue_pairs;
@@ -269,7 +271,7 @@ struct snvme_bounce {
  * @queues: all
  * @bounce: if data is copied
  * @pinned: bit 0: a module reference is held, the disk being claimed
- * @pin_work: gives the reference back when nobody claims the disk
+ * @pin_work: drops the reference when the disk isn't claimed any more
  * @stats: counters
  */
 struct snvme_path {
@@ -346,7 +348,7 @@ static inline void snvme_count(struct snvme_path *path, enum snvme_stat stat,
 	atomic_long_add(n, &path->stats[stat]);
 }
 
-/* What an iod has to give back. */
+/* The kinds of mapping that an iod has to release. */
 enum snvme_mapped {
 	SNVME_MAPPED_NONE,
 	SNVME_MAPPED_ONE,

@@ -2,19 +2,19 @@
 /*
  * Commands that the manager executes.
  *
- * The admin queue of a path has no hardware: each command is sent to the
- * manager with its data, and the manager's answer completes it. So are the
- * reservation commands of the I/O queues.
+ * The admin queue of a path has no hardware. Each command is sent to the
+ * manager with its data, and the manager's answer completes it. The same goes
+ * for the reservation commands of the I/O queues.
  *
- * When the path is lost, all that is in flight fails at once. A relay may be
- * waiting in smartio_call() then: the side that takes the request from it,
+ * When the path is lost, all commands in flight fail at once. A relay may be
+ * waiting in smartio_call() then. The side that takes the request from it,
  * under path->lock, completes it. So nvme_cancel_admin_tagset() must never be
  * used on this queue.
  *
- * The drive knows nothing of reservations. So a client asks the manager what
- * they forbid when a session begins, after its own reservation commands, and
- * after SNVME_NOTE_ACCESS; and refuses such commands here. A reservation that
- * takes something away ends the session, so that no command is judged by an old
+ * The drive knows nothing of reservations. So the client refuses commands that
+ * they forbid here. It asks the manager for those when a session begins, after
+ * its own reservation commands, and after SNVME_NOTE_ACCESS. A reservation that
+ * restricts a host ends its session, so that no command is judged by an old
  * answer.
  */
 #include <linux/blk-integrity.h>
@@ -71,9 +71,9 @@ static int snvme_access_check(const struct snvme_access_reply *reply,
 }
 
 /*
- * Asks what this host may not do. Without an answer the path is lost: the last
- * one may be wrong. May sleep. Return: 0, -EPROTO, -ENOMEM, or that of
- * smartio_call().
+ * Asks the manager for the commands that reservations forbid to this host.
+ * Without an answer the path is lost: the last one may be wrong. May sleep.
+ * Return: 0, -EPROTO, -ENOMEM, or that of smartio_call().
  */
 int snvme_access_fetch(struct snvme_path *path)
 {
@@ -154,7 +154,7 @@ int snvme_access_init(struct snvme_path *path)
 	return path->access_reply ? 0 : -ENOMEM;
 }
 
-/* Nobody uses the path any more. */
+/* The path is not in use any more. */
 void snvme_access_exit(struct snvme_path *path)
 {
 	kfree(rcu_dereference_protected(path->access, true));
@@ -369,7 +369,7 @@ blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 	relay->len = len;
 	relay->write = rq_data_dir(rq) == WRITE;
 	relay->op = op;
-	/* nobody has given it one: it has that of its queue, once it starts */
+	/* without a time-out of its own it has its queue's, once it starts */
 	relay->timeout_ms = jiffies_to_msecs(rq->timeout ?: rq->q->rq_timeout);
 	nvme_start_request(rq);
 

@@ -94,7 +94,7 @@ static void snvme_config_get(struct snvme_config *config)
 	};
 }
 
-/* Says in the log what is wrong with those that are words. */
+/* Checks the parameters that are words, and logs a wrong one. */
 int snvme_config_check(void)
 {
 	if (sysfs_match_string(dma_modes, dma_mode) < 0) {
@@ -121,7 +121,7 @@ static int snvme_reg_read32(struct nvme_ctrl *ctrl, u32 off, u32 *val)
 		*val = path->limits.vs;
 		return 0;
 	case NVME_REG_CSTS:
-		/* A lost path reads as a device that is gone. */
+		/* A lost path reads as a device that was removed. */
 		if (READ_ONCE(path->state) == SNVME_LOST)
 			*val = ~0;
 		else if (path->cc & NVME_CC_ENABLE)
@@ -519,7 +519,7 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 	ret = snvme_path_resources(path);
 	if (ret)
 		goto release;
-	/* Before anybody sees it: what is NEW can't be deleted. */
+	/* Before others see it: a NEW controller can't be deleted. */
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_CONNECTING);
 	ret = nvme_add_ctrl(ctrl);
 	if (!ret)

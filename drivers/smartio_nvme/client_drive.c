@@ -330,13 +330,13 @@ static void snvme_fence_path(struct snvme_client *client,
 }
 
 /*
- * A client has a session now: was this host fenced? A path of before a fence
- * fails what it holds, and leaves. Until they all are gone there is no new one:
- * the disk would live on, and with it requests that wait for a path. May sleep;
- * on client->wq.
+ * A client has a session now: was this host fenced? A path from before a fence
+ * fails its requests, and leaves. A new one is made only after all of those
+ * have left. Otherwise the disk would live on, and with it requests that wait
+ * for a path. May sleep; on client->wq.
  *
  * Return: 0; -ESTALE: the client's own path has to leave; -EAGAIN: it has none,
- * and others have still to leave; -ENOLINK: the session is of before a fence.
+ * and others have still to leave; -ENOLINK: the session is from before a fence.
  */
 static int snvme_drive_opened(struct snvme_client *client)
 {
@@ -395,7 +395,7 @@ static bool snvme_session_over(int opened)
 	switch (opened) {
 	case 0:
 	case -EACCES:	/* fenced */
-	case -ESTALE:	/* fenced, and let in again */
+	case -ESTALE:	/* fenced, and admitted again */
 	case -EPERM:	/* this host may not have it */
 	case -EAGAIN:	/* the controller is being reset */
 	case -ENODEV:	/* exported no more */

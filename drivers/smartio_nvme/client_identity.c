@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the manager and the drive say of themselves, when a session begins.
+ * The identity of the manager and the drive, compared when a session begins.
  *
- * Behind a link that comes back may be another drive. nvme-core doesn't look
- * when a controller reconnects, and by the time it rescans namespaces, I/O
- * reaches them again: so this compares before.
+ * When a link is up again, another drive may be behind it. nvme-core doesn't
+ * look when a controller reconnects. By the time it rescans namespaces, I/O
+ * reaches them again. So this compares before.
  */
 #include <linux/slab.h>
 
@@ -70,9 +70,9 @@ int snvme_attach(struct smartio_device *sdev, struct snvme_limits *limits)
 }
 
 /*
- * Can a path that was up once go on in a session with these limits? Queue and
- * request sizes are fixed when the path is made, since requests of that size
- * may wait. A queue pair less is no problem.
+ * Whether a path that was up before can continue in a session with these
+ * limits. Queue and request sizes are fixed when the path is made, since
+ * requests of that size may wait. A queue pair less is no problem.
  */
 bool snvme_limits_fit(struct snvme_path *path,
 		      const struct snvme_limits *limits)
@@ -157,7 +157,7 @@ static bool snvme_has_descriptors(struct nvme_ctrl *ctrl)
 	       !(ctrl->quirks & NVME_QUIRK_NO_NS_DESC_LIST);
 }
 
-/* A namespace that is gone is no reason: the rescan removes it. */
+/* A namespace that was removed is no reason: the rescan removes it. */
 static int snvme_check_ns(struct nvme_ns *ns, void *data)
 {
 	struct snvme_path *path = to_snvme_path(ns->ctrl);

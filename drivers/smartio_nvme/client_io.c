@@ -375,7 +375,7 @@ static void snvme_commit_rqs(struct blk_mq_hw_ctx *hctx)
 	snvme_queue_ring(hctx->driver_data);
 }
 
-/* Several at once, for one doorbell. What can't go now goes one by one. */
+/* Sends several at once, for one doorbell. The rest is sent one by one. */
 static void snvme_queue_rqs(struct rq_list *list)
 {
 	struct rq_list later = { }, now = { };
@@ -421,10 +421,10 @@ static void snvme_complete_batch(struct io_comp_batch *iob)
 }
 
 /*
- * "Aborted, SQ deleted" is generic status: core would try again on this path,
- * or fail. The queue is gone, so the path is lost, or about to be: leave the
- * request to that. When no more will come, the same goes for commands that
- * were ended with the queue under another status.
+ * "Aborted, SQ deleted" is generic status: core would retry on this path, or
+ * fail the request. As the queue was deleted, the path is lost, or about to be.
+ * The request is left to that loss. When no more completions will arrive, the
+ * same goes for commands that were ended with the queue under another status.
  */
 static bool snvme_left_to_loss(u16 status, bool late)
 {

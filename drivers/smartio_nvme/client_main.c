@@ -44,7 +44,7 @@ static void snvme_remove(struct smartio_device *sdev)
 	struct snvme_path *path;
 
 	client->removing = true;
-	/* Whatever a join waits for now fails. */
+	/* A join that waits for something fails now. */
 	path = snvme_client_path(client);
 	if (path) {
 		snvme_path_lose(path, SNVME_LOSS_REMOVED);

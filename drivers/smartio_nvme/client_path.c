@@ -11,13 +11,13 @@
  *         smartio_open(), smartio_revoke()
  *
  * Lost: the link is down, the lender ended the session, a command timed out
- * twice, or this host asked for a reset. From then on nothing is sent, and
- * requests that were sent are held: the device may still work on them, so
+ * twice, or this host asked for a reset. After that nothing is sent, and
+ * requests that were sent are held. The device may still work on them. So
  * neither may their memory be used again, nor may they be sent again by this or
  * another path.
  *
- * smartio_open() succeeds only when the lender has ended the old session; over
- * another path to the drive smartio_revoke() ends it, after this one's window
+ * smartio_open() succeeds only when the lender has ended the old session. Over
+ * another path to the drive, smartio_revoke() ends it, after this path's window
  * was shut. Then true completions are taken from the CQs, and all other
  * requests are given back to nvme-core, which sends them again.
  *
@@ -592,7 +592,7 @@ int snvme_path_join(struct snvme_path *path, unsigned int gen,
 	if (!ret)
 		ret = snvme_join_io(path, gen);
 	if (snvme_join_over(path, gen) && ret != -ESTALE)
-		ret = -EAGAIN;	/* whatever else failed, failed for that */
+		ret = -EAGAIN;	/* other errors result from that */
 	if (ret)
 		return ret;
 	path->drive->may_wait(path);

@@ -21,8 +21,8 @@
 /* ---- submission ---- */
 
 /*
- * A command to write-combining memory. In one piece on arm64, whose
- * __iowrite64_copy() sees to it; that of x86 is a loop of five times as many
+ * Copies a command to write-combining memory. On arm64 __iowrite64_copy()
+ * writes it in one piece. That of x86 is a loop of five times as many
  * instructions as this.
  */
 static __always_inline void snvme_sq_copy(void __iomem *to,
@@ -218,7 +218,7 @@ static void snvme_queue_reset(struct snvme_queue *q)
 	spin_lock(&q->sq_lock);
 	q->sq_tail = 0;
 	q->sq_rung = 0;
-	/* What the timer compares; held requests are over. */
+	/* The timer compares these; held requests are over. */
 	q->submitted = q->completed;
 	spin_unlock(&q->sq_lock);
 	spin_lock_irq(&q->cq_lock);
@@ -243,7 +243,7 @@ static unsigned int snvme_list_slot(u32 max_bytes)
 				  sizeof(__le64));
 }
 
-/* So many, or fewer if SQ and lists are no piece that a host can allocate. */
+/* @entries, or fewer if a host can't allocate SQ and lists in one piece. */
 u16 snvme_queue_entries(unsigned int entries, u32 max_bytes)
 {
 	size_t each = sizeof(struct nvme_command) + snvme_list_slot(max_bytes);

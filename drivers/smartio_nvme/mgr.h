@@ -37,7 +37,7 @@
 
 /* What clients can carry in one I/O command. */
 #define MGR_MAX_BYTES		(1024 * 1024)
-/* I/O queue pairs, whatever the controller has. */
+/* The most I/O queue pairs, even if the controller has more. */
 #define MGR_MAX_PAIRS		1024
 /* Seconds that deleting a queue, or a client's command, may take. */
 #define MGR_DELETE_TIMEOUT_S	10
@@ -143,7 +143,7 @@ enum mgr_reason {
 
 /**
  * struct mgr - a managed controller
- * @ctrl: what nvme-core knows; admin queue only
+ * @ctrl: nvme-core's part; admin queue only
  * @aq: the admin queue
  * @tags: of the admin queue's requests
  * @prps: pages for PRP lists
@@ -151,7 +151,7 @@ enum mgr_reason {
  * @subnqn: of the subsystem that clients see
  * @mdts: of virtual controllers
  * @db_stride: bytes between doorbells
- * @incarnation: changes whenever all I/O queues are gone for sure
+ * @incarnation: changes whenever all I/O queues are deleted for sure
  * @incarnation_wq: woken then
  * @aborts_wq: woken when an abort has ended
  * @reported: the failure of resets has been logged
@@ -178,7 +178,7 @@ enum mgr_reason {
  * @resv_lock: protects @resv, mgr_session.stale and .outdated, which change
  *	under @resv_change; before sessions_lock
  * @resv: struct mgr_resv
- * @resv_sequence: of what was written down last
+ * @resv_sequence: of the file's last version
  */
 struct mgr {
 	struct nvme_ctrl ctrl;
@@ -280,7 +280,9 @@ struct mgr_vctrl {
  */
 #define MGR_RELAYS		(NVME_AQ_MQ_TAG_DEPTH / 2)
 #define MGR_SESSION_RELAYS	4
-/* A client whose command has not had its turn by then is told to wait. */
+/*
+ * A client whose command has not had its turn by then gets the reply to wait.
+ */
 #define MGR_RELAY_WAIT_S	30
 
 /* How many NSIDs a Changed Namespace List has. */

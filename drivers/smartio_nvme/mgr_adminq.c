@@ -285,7 +285,9 @@ static blk_status_t mgr_map(struct mgr *m, struct request *rq)
 	return BLK_STS_OK;
 }
 
-/* The events that the manager needs, whatever the owner configures. */
+/*
+ * The events that the manager needs, independent of the owner's configuration.
+ */
 u32 mgr_event_forced(struct mgr *m)
 {
 	return ADMIN_EVENTS_SMART | (m->ctrl.oaes & NVME_AEN_CFG_NS_ATTR);

@@ -97,7 +97,7 @@ struct mgr_cmb_piece *mgr_cmb_get(struct mgr_session *session, size_t size)
 	return piece;
 }
 
-/* Under broker_lock; the session is over, its queues are gone. */
+/* Under broker_lock; the session is over, its queues are deleted. */
 void mgr_cmb_return(struct mgr_session *session)
 {
 	struct mgr *m = session->m;

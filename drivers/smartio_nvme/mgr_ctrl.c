@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Starting, stopping and resetting the controller. A reset takes all clients'
- * queues away, so it stops the controller, lets their sessions end, and only
- * then starts it again. Clients are suspended also while a command of the owner
- * runs that changes what they use: as long as there is any reason.
+ * Starting, stopping and resetting the controller. A reset deletes all clients'
+ * queues. So it stops the controller, lets their sessions end, and only then
+ * starts it again. Clients are also suspended while a command of the owner
+ * changes something that they use. They are suspended as long as there is any
+ * reason.
  */
 
 #include <linux/smartio_recovery.h>
@@ -31,7 +32,7 @@ void mgr_suspend(struct mgr *m, enum mgr_reason reason)
 	mutex_unlock(&m->suspend_lock);
 }
 
-/* The reason is gone; without another one clients may come. */
+/* Drops a reason; clients may return when there is no other. */
 static void mgr_resume(struct mgr *m, enum mgr_reason reason)
 {
 	mutex_lock(&m->suspend_lock);
@@ -124,7 +125,7 @@ static const struct mgr_adminq_ops mgr_adminq_ops = {
 
 /* ---- start, stop, reset ---- */
 
-/* All I/O queues are gone: wakes those who wait for that. */
+/* All I/O queues are deleted: wakes the threads that wait for that. */
 void mgr_revoke(struct mgr *m)
 {
 	WRITE_ONCE(m->incarnation, m->incarnation + 1);
@@ -253,8 +254,9 @@ static void mgr_retry_later(struct mgr *m, int error)
 }
 
 /*
- * Whoever resets a link leaves the registers of power-on behind it. Without a
- * reset the controller may still have queues: no bus master before it is off.
+ * A reset of the link by another driver leaves the registers of power-on
+ * behind. Without a reset the controller may still have queues: no bus master
+ * before it is off.
  */
 static void mgr_restore(struct mgr *m)
 {
@@ -317,8 +319,8 @@ static void mgr_reset_do(struct work_struct *work)
 }
 
 /*
- * Queued by nvme_reset_ctrl(), and once more after it failed. Sessions wait for
- * it, and may be those of disks that hosts swap to.
+ * Queued by nvme_reset_ctrl(), and again after it failed. Sessions wait for it,
+ * and may be those of disks that hosts swap to.
  */
 static void mgr_reset_work(struct work_struct *work)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Asynchronous events (NVMe base 5.2). The controller reports each to the
- * manager's one request; every client that has enabled that type gets it, once,
+ * manager's one request. Each client that has enabled that type gets it once,
  * until it has read the log page that the event names. The manager reads that
- * log itself, so that the next event comes whatever clients do.
+ * log itself, so the next event doesn't depend on clients.
  */
 #include <linux/slab.h>
 

@@ -131,8 +131,8 @@ static unsigned long mgr_quirks_by_parameter(struct pci_dev *pdev)
 }
 
 /*
- * What this model needs, for the manager and its clients: as the table of the
- * stock driver says, of the kernel that runs. The parameter adds to that.
+ * The quirks of this model, for the manager and its clients: those in the table
+ * of the running kernel's stock driver. The parameter adds to them.
  */
 static unsigned long mgr_quirks(struct pci_dev *pdev)
 {
@@ -347,7 +347,7 @@ static void mgr_unexport(struct mgr *m)
 	export = m->export;
 	m->export = NULL;
 	mutex_unlock(&m->suspend_lock);
-	/* Resets go on meanwhile: they may be what ends sessions. */
+	/* Resets continue meanwhile: sessions may need one to end. */
 	if (export)
 		smartio_unlend(export);
 }
@@ -449,7 +449,7 @@ static void mgr_remove(struct pci_dev *pdev)
 	struct mgr *m = pci_get_drvdata(pdev);
 	struct nvme_ctrl *ctrl = &m->ctrl;
 
-	/* A drive that is gone ends no queue: the reset that fails does. */
+	/* A removed drive ends no queue: the reset that fails does. */
 	if (!pci_device_is_present(pdev))
 		nvme_reset_ctrl(ctrl);
 	mgr_report_users(m);
@@ -465,7 +465,7 @@ static void mgr_remove(struct pci_dev *pdev)
 	nvme_put_ctrl(ctrl);
 }
 
-/* The machine goes down: clients first, then the controller's cache. */
+/* The machine shuts down: clients first, then the controller's cache. */
 static void mgr_shutdown(struct pci_dev *pdev)
 {
 	struct mgr *m = pci_get_drvdata(pdev);
@@ -522,9 +522,9 @@ static void mgr_reset_done(struct pci_dev *pdev)
 }
 
 /*
- * An error on the way to the device (AER, DPC). After a fatal one the port above
- * resets its link, which takes what the controller had in its registers: all of
- * it comes again, as after any reset. Clients' sessions end, and begin again.
+ * An error on the path to the device (AER, DPC). After a fatal one the port
+ * above resets its link, and the controller loses its registers. They are
+ * written again, as after any reset. Clients' sessions end, and begin again.
  */
 static pci_ers_result_t mgr_error_detected(struct pci_dev *pdev,
 					   pci_channel_state_t state)

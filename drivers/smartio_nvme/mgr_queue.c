@@ -85,7 +85,7 @@ static int mgr_delete_one(struct mgr *m, u8 opcode, u16 qid)
 
 /*
  * The queue can't be deleted: only a reset of the controller ends it, and it
- * does so even if that fails (mgr_stop()). This can't go on for ever: each
+ * does so even if that fails (mgr_stop()). This can't continue for ever: each
  * state of the controller either resets, or has been reset.
  */
 static void mgr_wait_revoked(struct mgr_session *session, u16 qid, int error)

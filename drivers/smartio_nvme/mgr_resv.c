@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reservations (NVMe base 2.0, 8.19). The drive sees one host, this one: so
- * they are kept here, for each client's Host Identifier, and clients refuse
- * what they forbid.
+ * Reservations (NVMe base 2.0, 8.19). The drive sees one host, this one. So the
+ * manager keeps them, for each client's Host Identifier, and clients refuse the
+ * commands that they forbid.
  *
- * A command that takes something from a host completes only when none of that
- * host's commands can be in flight any more: its sessions are ended first,
- * which deletes its queue pairs. The host opens a session again, asks for its
- * access (SNVME_ACCESS), and sends its commands again, to be judged by that. A
- * note tells a host that it may do more, or less by its own command on another
- * path.
+ * A command that restricts a host completes only when none of that host's
+ * commands can be in flight any more. Its sessions are ended first, which
+ * deletes its queue pairs. The host opens a session again, asks for its access
+ * (SNVME_ACCESS), and sends its commands again, to be judged by that. A
+ * notification informs a host that it may do more, or less by its own command
+ * on another path.
  *
  * A session that is to end, @stale, changes no reservation any more, and waits
  * for no other. So no two can wait for each other's end: one that waits was
  * marked after those it waits for, or never.
  *
- * Two locks: resv_change for a change, which may have to be written to a file;
- * resv_lock for the reservations. SNVME_ACCESS waits for no file.
+ * There are two locks: resv_change for a change, which may have to be written
+ * to a file, and resv_lock for the reservations. SNVME_ACCESS waits for no
+ * file.
  */
 #include <linux/slab.h>
 

@@ -27,7 +27,7 @@ MODULE_PARM_DESC(state_dir, "folder for reservations that survive a loss of powe
  * @version: VERSION
  * @sequence: the larger one counts
  * @bytes: that follow
- * @crc: crc32 (seed ~0) of this with @crc 0, and of what follows
+ * @crc: crc32 (seed ~0) of this with @crc 0, and of the bytes that follow
  */
 struct resv_file_head {
 	__le32 magic;
@@ -185,10 +185,10 @@ static int mgr_resv_nothing(void)
 }
 
 /*
- * Reads the file, before the drive is exported. Without it hosts would be let
- * in that a reservation shuts out: so the drive isn't exported if there is one
- * that can't be read. Sleeps. Return: 0, also without a file in the folder; or an
- * error.
+ * Reads the file, before the drive is exported. Without it, hosts would be
+ * admitted that a reservation excludes. So the drive isn't exported if there is
+ * a file that can't be read. Sleeps. Return: 0, also without a file in the
+ * folder; or an error.
  */
 int mgr_resv_load(struct mgr *m)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Clients: a session is a virtual controller with queue pairs. It begins with
- * SNVME_ATTACH; all that it had is gone when it ends, however it ends. Its
- * virtual controller stays for the next session of that host over that link.
+ * SNVME_ATTACH. However it ends, its resources are freed then. Its virtual
+ * controller stays for the next session of that host over that link.
  */
 #include <linux/jhash.h>
 #include <linux/sched/mm.h>

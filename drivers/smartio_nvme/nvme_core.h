@@ -71,8 +71,8 @@ static inline long snvme_core_wait_freeze(struct nvme_ctrl *ctrl, long timeout)
 
 /*
  * nvme_ns_head_submit_bio() keeps a bio without a path, and a worker sends it
- * again. A bio with REQ_NOWAIT (io_uring) then ends with EAGAIN at a full queue
- * or a frozen disk, although its submission has succeeded long before.
+ * again. If that bio has REQ_NOWAIT (io_uring), it ends with EAGAIN at a full
+ * queue or a frozen disk. Its submission has succeeded long before.
  * nvme_failover_req() clears the flag, nvme_ns_head_submit_bio() does not.
  * Patch: one line there.
  */

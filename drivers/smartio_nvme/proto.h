@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a client (smartio_nvme) and the manager (smartio_nvme_mgr) say to each
- * other: requests and replies by smartio_call(), notifications by
- * smartio_session_notify(). All little endian. Whoever receives one checks
- * every field of it (proto_check.c, which user space fuzzes too).
+ * The protocol of a client (smartio_nvme) and the manager (smartio_nvme_mgr):
+ * requests and replies by smartio_call(), notifications by
+ * smartio_session_notify(). All are little endian. The receiver checks every
+ * field (proto_check.c, which user space fuzzes too).
  */
 #ifndef _SMARTIO_NVME_PROTO_H
 #define _SMARTIO_NVME_PROTO_H
@@ -47,10 +47,10 @@ struct snvme_attach_req {
 } __packed;
 
 /**
- * struct snvme_attach_reply - what the client's virtual controller looks like
+ * struct snvme_attach_reply - properties of the client's virtual controller
  * @version: SNVME_VERSION of the manager
  * @cntlid: of this virtual controller
- * @queue_pairs: how many the session may create now (quota, and what is left)
+ * @queue_pairs: how many the session may create now (quota, and free ones)
  * @max_entries: largest queue, in entries
  * @cap: the CAP register to show (NVMe base 3.1.1), already masked
  * @vs: the VS register
@@ -60,7 +60,7 @@ struct snvme_attach_req {
  *	db_stride, CQ n's at db_offset + (2n + 1) * db_stride
  * @db_stride: bytes
  * @cmb_bytes: memory of the controller left for submission queues, 0: none
- * @incarnation: changes whenever all queues are gone
+ * @incarnation: changes whenever all queues are deleted
  * @quirks: NVME_QUIRK_* that the client must apply too
  * @subnqn: NVM subsystem name, the same for all clients, NUL-terminated
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a client sent, checked and in this CPU's byte order. Only what the
- * message itself says is judged here; whether a queue is the client's, or an
- * address within reach, is for others.
+ * A client's message, checked and in this CPU's byte order. This judges only
+ * the message itself. Callers check whether a queue is the client's, and
+ * whether an address is within reach.
  */
 #ifndef _SMARTIO_NVME_PROTO_CHECK_H
 #define _SMARTIO_NVME_PROTO_CHECK_H
@@ -27,7 +27,7 @@ struct snvme_create {
 struct snvme_admin {
 	const u8 *sqe;		/* 64 bytes, in the request */
 	const u8 *data;		/* data_len bytes, in the request; NULL: none */
-	u32 data_len;		/* also if data comes back */
+	u32 data_len;		/* also if data is read */
 	bool write;
 };
 

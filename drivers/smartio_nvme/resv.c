@@ -128,7 +128,7 @@ bool resv_holds(const struct resv_ns *ns, unsigned int index)
 }
 
 /**
- * resv_access() - what a host may not do
+ * resv_access() - accesses that a host may not make
  * @ns: namespace
  * @host: Host Identifier
  *
@@ -307,7 +307,7 @@ static u16 preempt(struct resv_ns *ns, const u8 *host,
 		return 0;
 	ns->type = c->type;
 	ns->holder = resv_find(ns, host);
-	/* Those that stay registered learn that the old one is gone. */
+	/* Hosts that stay registered learn that the old one was released. */
 	if (!serves_registrants(before) || before == c->type)
 		return 0;
 	notify_others(ns, outcome, ns->holder, RESV_NOTICE_RELEASED);
@@ -359,7 +359,7 @@ static u16 do_release(struct resv_ns *ns, int self,
 }
 
 /**
- * resv_execute() - what a command changes
+ * resv_execute() - changes reservations as a command asks
  * @ns: namespace; changed, unless it returns a status
  * @host: who sent it
  * @command: from resv_parse(); not a report

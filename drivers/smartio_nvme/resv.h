@@ -28,7 +28,7 @@ enum resv_type {
 	RESV_EXCLUSIVE_ACCESS_ALL_REGS,
 };
 
-/* What a host may not do. */
+/* Accesses that a host may not make. */
 #define RESV_NO_READ	0x1
 #define RESV_NO_WRITE	0x2
 
@@ -72,7 +72,7 @@ enum resv_notice {
 };
 
 /**
- * struct resv_outcome - whom else a command concerns
+ * struct resv_outcome - other hosts that a command concerns
  * @changed: something has to be written down, if it persists
  * @count: in @notices
  * @notices: for hosts
@@ -137,12 +137,12 @@ bool resv_holds(const struct resv_ns *ns, unsigned int index);
 int resv_find(const struct resv_ns *ns, const u8 *host);
 
 /**
- * resv_needs() - what a command of the NVM command set does to the media
+ * resv_needs() - media accesses of a command of the NVM command set
  * @opcode: of an I/O command
  *
  * After "Command Behavior in the Presence of a Reservation" (NVMe base 2.0,
- * 8.19, and the NVM command set): what isn't named there counts by the direction
- * of its data, and as a write if it has none.
+ * 8.19, and the NVM command set). A command not named there counts by the
+ * direction of its data, and as a write if it has none.
  *
  * Return: RESV_NO_READ, RESV_NO_WRITE or both: with which of these it fails.
  */

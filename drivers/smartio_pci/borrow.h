@@ -3,15 +3,15 @@
  * smartio_pci: a PCI function of another host, as if it sat in this one. From
  * the top:
  *
- *   borrow_main.c      paths, and when a function comes and goes
- *   borrow_function.c  it is opened, described, shown to the PCI core; and gone
- *   borrow_irq.c       its interrupts, and what else the lender is asked for
- *   borrow_bus.c       its configuration space
- *   borrow_dma.c       its IOMMU, which is ours: what it reaches of this host
- *   borrow_peer.c      and of other functions that are borrowed
+ *    borrow_main.c      paths; when a function is added and removed
+ *    borrow_function.c  the function: opened, described, shown to the PCI core
+ *    borrow_irq.c       its interrupts, and other requests to the lender
+ *    borrow_bus.c       its configuration space
+ *    borrow_dma.c       its IOMMU, which is ours: its memory of this host
+ *    borrow_peer.c      and registers of other functions that are borrowed
  *
- *   reply_check.c      whether the lender describes something sound
- *   config_mask.c      what of configuration space may be written
+ *    reply_check.c      whether the lender's description is sound
+ *    config_mask.c      the bits of configuration space that may be written
  */
 #ifndef _SMARTIO_PCI_BORROW_H
 #define _SMARTIO_PCI_BORROW_H
@@ -34,7 +34,7 @@ struct borrow_function;
  * @sent: @addr and @data are what the function sends; 0: nothing yet
  * @sent_data: as @sent
  * @masked: it is not to be sent
- * @dirty: the lender has to be told
+ * @dirty: the lender has to be notified
  */
 struct borrow_vector {
 	unsigned int virq;
@@ -46,7 +46,7 @@ struct borrow_vector {
 	bool dirty;
 };
 
-/* What the lender has to be told, in this order. */
+/* Requests to the lender, sent in this order. */
 #define BORROW_RESET	0
 #define BORROW_VECTORS	1
 #define BORROW_MSI	2
@@ -80,7 +80,7 @@ struct borrow_bus_ops {
  * @bus_ops: for @config
  * @config_lock: protects the next four
  * @config: configuration space
- * @writable: what of it can be written
+ * @writable: the bits of it that can be written
  * @seer: only this task sees it for now, if not NULL
  * @lost: reads are all ones, writes are nothing, for good
  * @resetting: reads are all ones until the lender has reset it
@@ -97,7 +97,7 @@ struct borrow_bus_ops {
  * @msi_on: MSI is enabled
  * @msi_order: log2 of how many
  * @master: it has a driver here, and is a bus master
- * @post: tells the lender
+ * @post: sends requests to the lender
  *
  * @flat: there is no IOMMU: all of this host's memory is open to the lender
  * @flat_size: so much of it
@@ -107,7 +107,7 @@ struct borrow_bus_ops {
  * @session: its id
  * @peers: in the list of all whose registers may be mapped for others
  * @reaches_lock: protects @reaches
- * @reaches: what it reaches of others' registers
+ * @reaches: registers of others that it reaches
  * @refused: the log has why it does not reach some
  */
 struct borrow_function {

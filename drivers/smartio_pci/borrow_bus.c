@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Configuration space of a borrowed function: a copy, so that no access waits
- * for the lender. What a write means there goes up by struct borrow_bus_ops.
+ * for the lender. Writes with an effect are passed up by struct borrow_bus_ops.
  */
 #include <linux/delay.h>
 #include <linux/sched.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The IOMMU of borrowed functions, as this host's kernel sees it. What a
- * function says goes through the NTB; so what is mapped for it is mapped for
- * the NTB, in a range of addresses that it alone has. Where the lender's IOMMU
- * has a domain for the function, that leads there and the function's addresses
- * begin at 0; else they are those of the range plus the offset of the session.
- * The DMA API and vfio use it as they use any.
+ * The IOMMU of borrowed functions, as this host's kernel sees it. A function's
+ * requests arrive through the NTB. So memory mapped for the function is mapped
+ * for the NTB, in a range of addresses that no other function has. If the
+ * lender's IOMMU has a domain for the function, that leads to the range, and
+ * the function's addresses begin at 0. Otherwise they are those of the range
+ * plus the offset of the session. The DMA API and vfio use this IOMMU as they
+ * use any.
  *
  * Without an IOMMU behind the NTB, all memory is open, and the function's
  * addresses are this host's plus the offset: an identity domain, and a range
@@ -29,7 +30,7 @@
 
 /**
  * struct borrow_domain - a domain for one function
- * @domain: what the IOMMU core sees
+ * @domain: the IOMMU core's part
  * @f: the function
  * @mapped: a bit for each page of the function's range. Of vfio's: the DMA API
  *	unmaps all that it mapped, vfio frees a domain with its mappings.
@@ -135,8 +136,9 @@ static phys_addr_t borrow_phys(struct iommu_domain *domain, dma_addr_t iova)
 }
 
 /*
- * What is still mapped goes with the domain. A virtual machine with several
- * functions ends so: vfio unmaps its memory from the last domain alone.
+ * Mappings that are left are removed with the domain. That happens with a
+ * virtual machine with several functions: vfio unmaps its memory from the last
+ * domain alone.
  */
 static void borrow_domain_free(struct iommu_domain *domain)
 {
@@ -249,10 +251,10 @@ static const struct iommu_ops borrow_iommu_ops = {
 /* ---- functions, as they come ---- */
 
 /*
- * Before the IOMMU core's own notifier, of priority 0, looks for who is in
- * charge: the machine's IOMMU never sees the function. This is what
- * iommu_fwspec_init() does, which wants a lock that no module can have. Nobody
- * else knows the device yet. The core frees both with it.
+ * Runs before the IOMMU core's own notifier, of priority 0, looks for the IOMMU
+ * in charge: the machine's IOMMU never sees the function. This does the same as
+ * iommu_fwspec_init(), which needs a lock that no module can take. No other
+ * code knows the device yet. The core frees both with it.
  */
 int borrow_dma_added(struct borrow_function *f, struct device *dev)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A function comes: a session is opened, the lender describes it, and a host
- * bridge and a PCI domain of its own show it to the PCI core. It goes: the PCI
- * core takes it away from its driver, and then the session is closed.
+ * A function is added: a session is opened, and the lender describes the
+ * function. Then a host bridge and a PCI domain of its own show it to the PCI
+ * core. It is removed: the PCI core removes it from its driver, and then the
+ * session is closed.
  *
- * pci_rescan_remove_lock is not held. Whoever pulls the NTB out holds it while
- * the NTB's driver waits for this one. Instead nobody but this task sees the
+ * pci_rescan_remove_lock is not held. A hot-unplug of the NTB holds it while
+ * the NTB's driver waits for this one. Instead, only this task sees the
  * function until it is complete, and it is the only one on its bus.
  */
 #include <linux/idr.h>
@@ -213,8 +214,8 @@ static int borrow_disconnect(struct pci_dev *pdev, void *data)
 }
 
 /*
- * The link or the session is lost: from now on it is what a function that was
- * pulled out is to its driver. Does not wait for anybody.
+ * The link or the session is lost: from now on its driver sees the function as
+ * one that was pulled out. Does not wait for other work.
  */
 void borrow_function_lose(struct borrow_function *f)
 {
@@ -240,7 +241,7 @@ static int borrow_tell_driver(struct pci_dev *pdev, void *data)
 	return 0;
 }
 
-/* It goes; if it was lost, its driver is told so first. */
+/* Removes the function; if it was lost, its driver learns that first. */
 void borrow_function_remove(struct borrow_function *f)
 {
 	struct smartio_device *sdev = f->sdev;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the lender is asked for while the function runs: interrupts, bus
- * mastering, resets. All of it is asked for in atomic context. So it is noted,
- * and a work sends what the state is then: what is noted twice is sent once.
+ * Requests to the lender while the function runs: interrupts, bus mastering,
+ * resets. All of them are made in atomic context. So each is noted, and a work
+ * sends the state of that moment: a request that is noted twice is sent once.
  */
 #include <linux/interrupt.h>
 #include <linux/irq.h>
@@ -92,7 +92,7 @@ static void borrow_msi(struct borrow_function *f, u16 msi)
 	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
 }
 
-/* Enabled once more, after a reset for instance: the table is empty. */
+/* Enabled again, after a reset for instance: the table is empty. */
 static void borrow_msix(struct borrow_function *f, u16 msix)
 {
 	unsigned long flags;
@@ -166,7 +166,7 @@ static void borrow_post_reset(struct borrow_function *f, bool master)
 		borrow_config_reset_done(f);
 }
 
-/* Takes what is to be said of MSI. */
+/* Sends the state of MSI to the lender. */
 static void borrow_post_msi(struct borrow_function *f)
 {
 	struct spci_msi_req request = { .op = cpu_to_le16(SPCI_MSI) };
@@ -215,9 +215,9 @@ static unsigned int borrow_vectors_take(struct borrow_function *f,
 }
 
 /*
- * The function sends them now. Where one moved, what came between the two
- * messages may be lost, and x86 waits for the first that comes at the new place
- * before it gives the old one up: so one comes.
+ * The function sends these messages now. When one has moved, an interrupt
+ * between the two messages may be lost. x86 keeps the old vector until the
+ * first interrupt arrives at the new one. So this raises one.
  */
 static void borrow_vectors_settle(struct borrow_function *f,
 				  const struct spci_vectors_req *request,
@@ -291,9 +291,10 @@ static void borrow_post(struct work_struct *work)
 /* ---- for a function ---- */
 
 /*
- * It is a bus master while it has a driver here, whatever its command register
- * says: a driver may give it work right after it wrote there, which waits for
- * nobody. When this returns it is, or not. May sleep.
+ * It is a bus master while it has a driver here, independent of its command
+ * register. A driver may give it work right after it wrote to that register,
+ * which doesn't wait for the lender. When this returns, bus mastering is on, or
+ * off. May sleep.
  */
 void borrow_master(struct borrow_function *f, bool on)
 {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * smartio_pci: PCI functions of other hosts, for the stock drivers of this one.
- * Each path to one has, beside what all have:
+ * Each path to one has these files, beside those that all have:
  *
- *   borrowed  write 1: it is borrowed, and again whenever it was lost and can be
- *             had; 0: it is given back. Reads what was written. EINPROGRESS: its
- *             driver here does not let it go yet, as vfio-pci for a program.
- *   function  its PCI address here, while it is there
- *   addresses what it has for its DMA, while it is there: "own": a domain of the
- *             lender's IOMMU, from 0 on; "window": addresses of the link's
- *             window; "flat": the same, and all memory of this host is open
+ *    borrowed  write 1: it is borrowed, and again whenever it was lost and is
+ *              available; 0: it is given back. Reads the value written.
+ *              EINPROGRESS: its driver here does not release it yet, as
+ *              vfio-pci for a program.
+ *    function  its PCI address here, while it is there
+ *    addresses its addresses for DMA, while it is there: "own": a domain of the
+ *              lender's IOMMU, from 0 on; "window": addresses of the link's
+ *              window; "flat": the same, and all memory of this host is open
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -17,9 +18,11 @@
 
 #include "borrow.h"
 
-/* Somebody else has it: so long until it is tried again. */
+/* Until the next attempt, when another host has the function. */
 #define BORROW_RETRY_MS	5000
-/* A driver that is removed has so long before who waits for it is told. */
+/*
+ * How long a writer waits for a driver to be removed, before it gets an error.
+ */
 #define BORROW_GONE_MS	30000
 
 static bool auto_borrow;
@@ -29,15 +32,15 @@ MODULE_PARM_DESC(auto_borrow, "borrow whatever is lent, as it comes");
 /**
  * struct borrow_path - a path to a function
  * @sdev: the path
- * @wq: ordered: comes and goes
- * @attach: it comes
- * @detach: it goes
+ * @wq: ordered, runs @attach and @detach
+ * @attach: adds the function
+ * @detach: removes it
  * @wanted: it is to be borrowed
  * @error: why it was not; negative
- * @here: from when it has come until it is gone, its driver too
+ * @here: from when it was added until it and its driver are removed
  * @gone: waits for the end of @here
  * @lock: protects @f
- * @f: while it is here, and not going
+ * @f: while it is here, and not being removed
  */
 struct borrow_path {
 	struct smartio_device *sdev;
@@ -84,7 +87,7 @@ static void borrow_attach_work(struct work_struct *work)
 	mutex_lock(&path->lock);
 	path->f = f;
 	mutex_unlock(&path->lock);
-	/* the session may have been lost before anybody could be told */
+	/* the session may have been lost before the function was known */
 	if (!smartio_session_id(path->sdev))
 		queue_work(path->wq, &path->detach);
 	dev_info(&path->sdev->dev, "here as %04x:00:00.0\n", f->domain);
@@ -106,7 +109,9 @@ static void borrow_detach_work(struct work_struct *work)
 	mutex_lock(&path->lock);
 	path->f = NULL;
 	mutex_unlock(&path->lock);
-	/* nobody told it, if its driver or the path goes at the same time */
+	/*
+	 * not lost yet, if its driver or the path is removed at the same time
+	 */
 	if (!smartio_session_id(path->sdev))
 		borrow_function_lose(f);
 	borrow_function_remove(f);
@@ -146,8 +151,8 @@ static ssize_t borrowed_show(struct device *dev, struct device_attribute *attr,
 
 /*
  * A driver may take as long as it likes to be removed: vfio-pci waits for the
- * program that has the function open. So nobody waits for the works before this
- * has returned 0.
+ * program that has the function open. So no caller waits for the works before
+ * this has returned 0.
  */
 static int borrow_wait_gone(struct borrow_path *path)
 {
@@ -197,7 +202,7 @@ static ssize_t borrowed_store(struct device *dev,
 	flush_delayed_work(&path->attach);
 	if (!path->error || path->error == -ENOLINK)
 		return count;
-	/* not later, when nobody expects it */
+	/* not later, when the user doesn't expect it */
 	WRITE_ONCE(path->wanted, false);
 	cancel_delayed_work_sync(&path->attach);
 	return path->error;

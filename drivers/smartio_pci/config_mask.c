@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a borrower may write of a function's configuration space: its copy. */
+/* The bits of configuration space that a borrower may write in its copy. */
 #include <linux/kernel.h>
 #include <linux/string.h>
 

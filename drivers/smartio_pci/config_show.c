@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a borrower sees of a function's configuration space. */
+/* A function's configuration space, as a borrower sees it. */
 #include <linux/kernel.h>
 #include <linux/string.h>
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Configuration space as the borrower of a function has it: a copy, of which
- * this table says what is in it. No write reaches the function. What a write to
- * it means there (bus mastering, interrupts, a reset) the borrower asks for in
- * words; the rest means nothing.
+ * Configuration space as the borrower of a function has it: a copy, whose
+ * contents are in this table. No write reaches the function. For writes with an
+ * effect (bus mastering, interrupts, a reset) the borrower sends requests;
+ * other writes have none.
  *
- * What is not named is hidden: power management (the lender's), the ROM, INTx
- * and I/O ports (no way there), SR-IOV, ATS and PASID (the lender's IOMMU), AER
- * and what else is about the lender's bus, VPD (waits for the function).
+ * Registers that are not named are hidden:
+ *
+ *    power management            the lender's
+ *    ROM, INTx, I/O ports        can't be reached over a link
+ *    SR-IOV, ATS, PASID          they concern the lender's IOMMU
+ *    AER and similar             they concern the lender's bus
+ *    VPD                         waits for the function
  */
 #ifndef _SMARTIO_PCI_CONFIG_TABLE_H
 #define _SMARTIO_PCI_CONFIG_TABLE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a borrower (smartio_pci) asks of a lender (smartio_pci_stub) for one PCI
- * function, by smartio_call(). All little endian. Configuration space is the
- * borrower's, a copy: no write to it is a request. Whoever receives one checks
- * every field of it (request_check.c, reply_check.c).
+ * Requests of a borrower (smartio_pci) to a lender (smartio_pci_stub) for one
+ * PCI function, by smartio_call(). All are little endian. Configuration space
+ * is the borrower's, a copy: no write to it is a request. The receiver checks
+ * every field (request_check.c, reply_check.c).
  */
 #ifndef _SMARTIO_PCI_PROTO_H
 #define _SMARTIO_PCI_PROTO_H
@@ -22,11 +22,11 @@
 
 /**
  * enum spci_op - first field of every request
- * @SPCI_DESCRIBE: what it is; spci_describe_req, spci_describe_reply
+ * @SPCI_DESCRIBE: its description; spci_describe_req, spci_describe_reply
  * @SPCI_MASTER: it may be a bus master, or not; spci_master_req
- * @SPCI_VECTORS: what its MSI-X table has to say; spci_vectors_req
- * @SPCI_MSI: what its MSI capability has to say; spci_msi_req
- * @SPCI_RESET: spci_reset_req; what the table said, and bus mastering, are gone
+ * @SPCI_VECTORS: contents of its MSI-X table; spci_vectors_req
+ * @SPCI_MSI: contents of its MSI capability; spci_msi_req
+ * @SPCI_RESET: resets it, its table and bus mastering too; spci_reset_req
  */
 enum spci_op {
 	SPCI_DESCRIBE = 1,

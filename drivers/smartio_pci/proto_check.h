@@ -6,7 +6,7 @@
 #include "proto.h"
 
 /**
- * struct spci_limits - what a function has
+ * struct spci_limits - interrupts that a function has
  * @vectors: entries of its MSI-X table
  * @msi_order: log2 of its MSI messages; negative: it has no MSI
  */

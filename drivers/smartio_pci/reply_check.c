@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Whether what a lender describes can be a function. */
+/* Whether a lender's description can be that of a function. */
 #include <linux/kernel.h>
 
 #include "proto_check.h"

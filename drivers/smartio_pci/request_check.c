@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Whether what a borrower asks for may be done. */
+/* Whether a borrower's request may be executed. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 

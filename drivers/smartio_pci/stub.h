@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * smartio_pci_stub: lends one PCI function, whatever it is, to one host at a
- * time. From the top:
+ * smartio_pci_stub: lends one PCI function of any kind to one host at a time.
+ * From the top:
  *
- *   stub_main.c     takes a function and gives it back; what can't be lent
- *   stub_session.c  a borrower comes, asks, and goes
- *   stub_irq.c      the function's interrupts
+ *    stub_main.c     takes a function, if it can be lent, and gives it back
+ *    stub_session.c  sessions of borrowers
+ *    stub_irq.c      the function's interrupts
  *
- *   request_check.c  checks of what a borrower asks for
- *   config_show.c    what it sees of configuration space
+ *    request_check.c  checks of borrowers' requests
+ *    config_show.c    configuration space as borrowers see it
  */
 #ifndef _SMARTIO_PCI_STUB_H
 #define _SMARTIO_PCI_STUB_H
@@ -23,14 +23,14 @@
  * struct stub - a function that is lent
  * @pdev: the function
  * @export: as the core knows it
- * @limits: what it has of interrupts
+ * @limits: of its interrupts
  * @msi: its MSI capability, or 0
  * @msi_flags: of that, as it was found
  * @msix: its MSI-X capability, or 0
  * @table: MSI-X table
  * @description: for borrowers
  * @stopped: by a PCIe error; the PCI core has the device's lock when it says so
- * @lock: the requests of a session, one at a time; protects what follows
+ * @lock: the requests of a session, one at a time; protects @session
  * @session: whose it is, or NULL
  */
 struct stub {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts of a lent function. Its MSI-X table and MSI capability are written
- * here and by nobody else: this host's PCI core has no interrupt of it enabled,
- * and a borrower says what it wants in words. Messages go where the core says
- * that the borrower's interrupts are, and nowhere else.
+ * Interrupts of a lent function. Only this file writes its MSI-X table and MSI
+ * capability. This host's PCI core has no interrupt of it enabled, and a
+ * borrower asks for changes by requests. Messages go to the addresses that the
+ * core gives for the borrower's interrupts, and to no other.
  *
- * While a session is open MSI-X is enabled with all entries masked, so that an
- * interrupt that comes before its message is known stays pending.
+ * While a session is open MSI-X is enabled with all entries masked. So an
+ * interrupt that is raised before its message is known stays pending.
  */
 #include <linux/io.h>
 #include <linux/msi.h>

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A borrower of a lent function. It gets one that was just reset, and what it
- * leaves is reset before anybody else gets it.
+ * A borrower of a lent function. It gets a function that was just reset. The
+ * function is reset again before another host gets it.
  */
 #include <linux/slab.h>
 
 #include "stub.h"
 
 /*
- * It reaches no memory any more, is reset, and is as it was when it was taken.
- * The callers keep its driver, this one, from being unbound. Returns 0 or what
- * the reset said: then bus mastering stays off for good.
+ * Resets the function: it reaches no memory any more, and is in the state in
+ * which it was taken. The callers keep its driver, this one, from being
+ * unbound. Returns 0 or the error of the reset: then bus mastering stays off
+ * for good.
  */
 int stub_quiesce(struct stub *stub)
 {
@@ -21,12 +22,13 @@ int stub_quiesce(struct stub *stub)
 	if (!pci_device_is_present(pdev))
 		return -ENODEV;
 	pci_clear_master(pdev);
-	/* what it sent before has arrived when it answers */
+	/* writes that it sent before the reply have arrived */
 	pci_read_config_word(pdev, PCI_COMMAND, &command);
 	pci_wait_for_pending_transaction(pdev);
 	/*
-	 * It may be its bus that is reset: nobody else does that meanwhile. Who
-	 * has the bridge already resets this function, and waits for this.
+	 * The reset may be one of its bus: the lock keeps others from that
+	 * meanwhile. If another thread has the bridge already, it resets this
+	 * function, and waits for this.
 	 */
 	bridge = pci_upstream_bridge(pdev);
 	if (bridge && !pci_cfg_access_trylock(bridge))

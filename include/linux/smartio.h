@@ -2,24 +2,24 @@
 /*
  * smartio: devices of one host used by other hosts of a PCIe cluster.
  *
- * This is what a device driver sees of it. Drivers come in two halves:
+ * This is the interface for device drivers. Drivers come in two halves:
  *
- *   - the lender's half owns the real device. It lends it (smartio_lend()) and
- *     answers what borrowers ask (struct smartio_lender_ops); each borrower is
+ *   - The lender's half owns the real device. It lends it (smartio_lend()) and
+ *     answers borrowers' requests (struct smartio_lender_ops). Each borrower is
  *     a struct smartio_session.
- *   - the borrower's half is a driver on the bus "smartio"
+ *   - The borrower's half is a driver on the bus "smartio"
  *     (struct smartio_driver). A struct smartio_device is one path to one
  *     export: over one link, or, on the lender itself, the local path. Two
  *     links to a lender give two paths to one export.
  *
  * Three kinds of addresses:
  *
- *   dma_addr_t	what the DMA API gave for smartio_dma_device(): where devices
- *		in *this* host's own PCIe domain find its memory
- *   device address
- *		what the lent device itself has to use (u64), in its own domain
- *   __iomem	what this host's CPUs use to reach the device's registers or
- *		memory beside it: posted writes; don't read through it
+ *    dma_addr_t      from the DMA API for smartio_dma_device(): devices in
+ *                    *this* host's own PCIe domain find its memory there
+ *    device address  the address that the lent device itself has to use (u64),
+ *                    in its own domain
+ *    __iomem         this host's CPUs reach the device's registers there, or
+ *                    memory beside it: posted writes; don't read through it
  */
 #ifndef _LINUX_SMARTIO_H
 #define _LINUX_SMARTIO_H
@@ -50,8 +50,9 @@ struct seq_file;
  *	fell silent, or the lender ended the session. When this arrives because
  *	of the link, that is shut already: nothing from the other side lands in
  *	this host's memory any more. When the lender ended it, the device may
- *	still be working on what it was given. smartio_close(), once the driver
- *	writes to nothing of it any more. Calls that wait return -ENOLINK.
+ *	still be working on its requests. The driver must call smartio_close()
+ *	once it writes to nothing of the session any more. Calls that wait
+ *	return -ENOLINK.
  * @SMARTIO_READY: the lender offers the device (again): smartio_open() is worth
  *	an attempt. May come more than once.
  */
@@ -75,13 +76,13 @@ struct smartio_era {
  * @then: an era
  * @now: another one
  *
- * What this host had in mind before a fence must not be done any more, over
- * whichever path: others have gone on without it. It may not have noticed: it
- * was cut off, and let in again.
+ * After a fence, work that this host planned before must not be done any more,
+ * over any path: others have continued without it. It may not have noticed the
+ * fence: it was cut off, and admitted again.
  *
  * Context: any.
  * Return: the number, negative if @now is the older one; 0 also if the lender
- * has begun anew in between: it knows of none.
+ * has begun again in between: it knows of none.
  */
 static inline int smartio_fences_between(const struct smartio_era *then,
 					 const struct smartio_era *now)
@@ -93,7 +94,7 @@ static inline int smartio_fences_between(const struct smartio_era *then,
 /**
  * struct smartio_device - a path: how this host reaches one export
  * @dev: on the bus "smartio"; named HOST-PCIADDRESS-LINK
- * @service: what the lender's half is called, e.g. "nvme"; drivers match on it
+ * @service: name of the lender's half, e.g. "nvme"; drivers match on it
  * @host: the lender
  * @host_name: the lender's name, for people
  * @pci_name: the device's PCI address in the lender, e.g. "0000:01:00.0"
@@ -103,8 +104,8 @@ static inline int smartio_fences_between(const struct smartio_era *then,
  *	device address; valid while a session is open
  * @era: of the session; valid while one is open
  *
- * All but @dma_offset and @era is constant. It goes away when the lender takes
- * the device back or the link is removed, not when the link is down.
+ * All but @dma_offset and @era is constant. It is removed when the lender
+ * takes the device back or the link is removed, not when the link is down.
  */
 struct smartio_device {
 	struct device dev;
@@ -125,10 +126,10 @@ struct smartio_device {
  * @driver: its name and module; bus and the rest are filled in
  * @service: which devices it drives
  * @probe: a path is there (the link is not necessarily up). May sleep.
- * @remove: it goes away. When it returns, nothing of it is in use. May sleep. A
- *	session that is still open then is closed.
- * @event: see enum smartio_event. Process context, one at a time for a device,
- *	not before probe returned nor after remove began; must not wait for a
+ * @remove: the path is removed. When this returns, nothing of it is in use. May
+ *	sleep. A session that is still open then is closed.
+ * @event: see enum smartio_event. Process context, one at a time for a device.
+ *	Not before probe returned nor after remove began. Must not wait for a
  *	reply of the lender (queue work for that).
  * @notify: a message of the lender's half, in the order sent. Same context.
  */
@@ -146,9 +147,9 @@ int smartio_register_driver(struct smartio_driver *driver);
 void smartio_unregister_driver(struct smartio_driver *driver);
 
 /*
- * Sessions. smartio_open() begins one. It returns only after the lender has
- * ended whatever session this host had on the device over this link before:
- * then the device touches nothing of that session any more.
+ * Sessions. smartio_open() begins one. It first has the lender end the session
+ * that this host had on the device over this link before. When it returns, the
+ * device touches nothing of that session any more.
  */
 int smartio_open(struct smartio_device *sdev);
 void smartio_close(struct smartio_device *sdev);
@@ -198,7 +199,7 @@ enum smartio_hint {
  * @cpu: where this CPU reads and writes it, if it is memory of this host
  * @device_addr: where the device finds it
  * @size: bytes
- * @handle: what the lender's half knows it by (smartio_session_segment()); 0 if
+ * @handle: its number for the lender's half (smartio_session_segment()); 0 if
  *	it is in this host's memory and the path is not local
  */
 struct smartio_segment {
@@ -224,7 +225,7 @@ void __iomem *smartio_map_bar(struct smartio_device *sdev, unsigned int bar,
 void smartio_unmap_bar(struct smartio_device *sdev, void __iomem *io);
 
 /**
- * struct smartio_irq_message - what a device writes to interrupt this host
+ * struct smartio_irq_message - a device writes it to interrupt this host
  * @addr: a dma_addr_t of this host; for the local path the number of the
  *	device's vector
  * @data: for the local path 0
@@ -272,9 +273,9 @@ void smartio_irq_settle(void);
  * struct smartio_space - addresses of this host for one lent function
  * @base: of the NTB, in this host
  * @size: bytes
- * @device_base: what the function has to use for @base
+ * @device_base: the function's address for @base
  * @own: the lender's IOMMU has a domain for this function, which leads here and
- *	to this host's interrupts; else what it reaches is what others reach, too
+ *	to this host's interrupts. Else other functions reach the same memory.
  * @single: in its own domain the last 2 MiB are single pages, one of which
  *	may lead to another function (smartio_peer_map())
  * @hole: device addresses between that lead elsewhere
@@ -338,13 +339,13 @@ void smartio_bar_resource_put(struct smartio_device *sdev,
 			      struct resource *resource);
 
 /**
- * struct smartio_msi_ops - what a lent function has to send
+ * struct smartio_msi_ops - messages that a lent function has to send
  * @write: interrupt @index, here @virq, is the message @data to @addr, an
  *	address of this host; again whenever that changes
  * @mask: it is not to be sent for now, or may be sent again
  *
- * @settle: returns when the function has what was said. May sleep. Not always
- *	called: who says it may be in atomic context.
+ * @settle: returns when the function has the changes of @write and @mask. May
+ *	sleep. Not always called: those may be called in atomic context.
  *
  * @write and @mask in atomic context; one at a time for an interrupt.
  */
@@ -393,17 +394,17 @@ struct smartio_session {
  *	touches nothing of it any more: neither the borrower's memory, nor its
  *	segments, nor its interrupts. May sleep, must end. Segments and
  *	interrupts of the session are taken back afterwards.
- * @request: what the borrower sent with smartio_call(). Untrusted; in this
- *	host's memory already, so it can't change. Several at once, of one
- *	session too. Not after close began: close waits for those that run, so
- *	what runs must not wait for ever. Returns 0, with @reply_size set to what
- *	was written to @reply (at most what it was), or a negative error, which
- *	is what the borrower's smartio_call() returns.
+ * @request: the borrower's request by smartio_call(). Untrusted; in this host's
+ *	memory already, so it can't change. Several at once, of one session
+ *	too. Not after close began: close waits for those that run, so none
+ *	may wait for ever. Returns 0 or a negative error, as does the
+ *	borrower's smartio_call(). With 0, @reply_size is set to the bytes
+ *	written to @reply, at most its value before.
  * @show: who holds what, for sysfs: lines of text. Optional.
  * @exclusive: lent as a whole: one session at a time; others are refused with
- *	-EBUSY. What the device reaches of its borrower ends with the session.
- *	The borrower may have it reach all that its IOMMU group may: smartio_lend()
- *	refuses that, unless it is allowed for the device.
+ *	-EBUSY. The device reaches memory of its borrower until the session
+ *	ends. The borrower may have it reach all that its IOMMU group may:
+ *	smartio_lend() refuses that, unless it is allowed for the device.
  */
 struct smartio_lender_ops {
 	int (*open)(struct smartio_session *session);
@@ -423,9 +424,9 @@ void smartio_unlend(struct smartio_export *export);
 void *smartio_export_context(struct smartio_export *export);
 
 /*
- * Ends all sessions (@close is called for each, and waited for; borrowers get
- * SMARTIO_LOST), and refuses new ones with -EAGAIN until
- * smartio_export_resume(), which sends all borrowers SMARTIO_READY.
+ * Ends all sessions, and refuses new ones with -EAGAIN. It calls @close for
+ * each, and waits for it; borrowers get SMARTIO_LOST. smartio_export_resume()
+ * ends that, and sends all borrowers SMARTIO_READY.
  */
 void smartio_export_suspend(struct smartio_export *export);
 void smartio_export_resume(struct smartio_export *export);
@@ -439,7 +440,7 @@ int smartio_session_notify(struct smartio_session *session,
 int smartio_export_notify_all(struct smartio_export *export,
 			      const void *message, size_t size);
 
-/* What a borrower's addresses mean for the device; everything is checked. */
+/* Translates a borrower's addresses for the device; everything is checked. */
 int smartio_session_dma(struct smartio_session *session, u64 addr, size_t size,
 			u64 *device_addr);
 int smartio_session_segment(struct smartio_session *session, u32 handle,

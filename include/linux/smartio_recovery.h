@@ -46,7 +46,7 @@ static inline void smartio_recovery_end(unsigned int flags)
 }
 
 /**
- * smartio_recovery_pause() - what follows is no recovery
+ * smartio_recovery_pause() - begins a part that is no recovery
  *
  * For work that may write to a file of this host: file systems refuse to do
  * that in such a scope. Allocations may wait again, but not for I/O.
@@ -90,8 +90,8 @@ static inline gfp_t smartio_recovery_gfp(size_t size)
  * smartio_recovery_alloc() - a few zeroed bytes, however long it takes
  * @size: less than a page
  *
- * For an allocation whose failure nobody could handle. It waits for memory, not
- * for a disk: in such a scope __GFP_NOFAIL would warn.
+ * For an allocation whose failure the caller can't handle. It waits for memory,
+ * not for a disk: in such a scope __GFP_NOFAIL would warn.
  *
  * Context: process, sleeps.
  * Return: for kfree().

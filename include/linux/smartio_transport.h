@@ -82,9 +82,9 @@ struct smartio_registers {
 };
 
 /**
- * struct smartio_link_ops - what the core asks of a link
+ * struct smartio_link_ops - the core's calls to a link
  * @owner: module of the operations
- * @release: the last reference to the link is gone
+ * @release: the last reference to the link was dropped
  *
  * @send: a message to the peer, in a generation of the link. Messages arrive in
  *	the order sent. Returns 0, -ENOLINK: the link is down, or in another
@@ -93,8 +93,9 @@ struct smartio_registers {
  *	status, -ENOLINK, -ETIMEDOUT, -ENOMEM or -EMSGSIZE. May sleep.
  *
  * @restart: take the link down soon, it joins again; @why: a constant text
- * @settle: returns when what was asked for has been done: a link that had to go
- *	down has its windows shut. May sleep; not from an event of the link.
+ * @settle: returns when earlier requests have been executed: a link that was to
+ *	be taken down has its windows shut. May sleep; not from an event of the
+ *	link.
  * @recheck: a fence of the peer began or ended: ask the client again; settles
  * @rejoin: ask the peer, which fenced this host, for admission, or stop asking;
  *	settles
@@ -106,8 +107,8 @@ struct smartio_registers {
  * @irq_alloc: an interrupt that the peer's devices send to this host; calls
  *	smartio_irq_set(), and again whenever its message changes
  * @irq_free: and back
- * @irq_settled: the peer's device sends the message last set, and what it sent
- *	before has arrived
+ * @irq_settled: the peer's device sends the message last set, and messages that
+ *	it sent before have arrived
  *
  * @pages_alloc: pages that the peer's CPUs reach; NULL if there are none
  * @pages_free: and back; with a @holder only when that one has stopped
@@ -222,7 +223,7 @@ struct smartio_link_ops {
  * @drained: whether nothing on this host writes to the peer any more; @late: it
  *	is asked for the last time
  * @valid: whether the payload of a message is sound
- * @message: one that is no request and no reply; must not wait for anybody.
+ * @message: one that is no request and no reply; must not wait for other work.
  *	Returns false if there is no memory for it: the transport delivers it
  *	again.
  * @request: one that is answered by the status returned and by @reply, zeroed,
@@ -260,7 +261,8 @@ struct smartio_link_client {
  * @ref: references; see smartio_link_put()
  * @name: for people
  * @dma: the function of this host that moves the peer's data, for the DMA API
- * @scattered: the peer's devices reach whatever the DMA API maps for @dma
+ * @scattered: the peer's devices reach all memory that the DMA API maps for
+ *	@dma
  * @msi_base: where messages of interrupts go, an address of each host
  * @msi_size: bytes
  * @lock: protects @state, @generation, @peer, @known
@@ -268,9 +270,10 @@ struct smartio_link_client {
  * @generation: of this side, new with every attempt to join, not 0
  * @peer: the host on the other side, since the link was up for the first time
  * @known: whether @peer is valid
- * @fenced: the peer said that this host is fenced, and has not let it in since
+ * @fenced: the peer said that this host is fenced, and has not admitted it
+ *	since
  * @log_limit: of log lines that the peer can bring about
- * @refused: counts messages that were not what they had to be
+ * @refused: counts messages that failed a check
  *
  * The transport fills in @ops, @transport, @name, @dma, @scattered, @msi_base
  * and @msi_size before smartio_link_init(). The rest is the core's.
