@@ -6,7 +6,7 @@
 
 namespace smartio {
 
-/// The moment by which something has to be done. Whatever waits for something outside takes one.
+/// The moment by which an operation must be done. Every wait for another process or host takes one.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;

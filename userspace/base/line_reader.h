@@ -14,7 +14,7 @@ class LineReader {
  public:
   static constexpr std::size_t kMaxLine = 4096;
 
-  /// Calls on_line(line) for each line that ends within `bytes`, without its newline; on_too_long() once for each
+  /// Calls on_line(line) for each line that ends within `bytes`, without its newline. Calls on_too_long() once for each
   /// line that is too long, as soon as that is known.
   void feed(std::string_view bytes, const std::function<void(std::string_view)>& on_line,
             const std::function<void()>& on_too_long);

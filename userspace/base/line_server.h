@@ -16,8 +16,9 @@
 
 namespace smartio {
 
-/// Answers lines on a unix socket, one line for each, as many as a client likes, on one thread of its own, which takes
-/// no signal of the process. A client that does not read its answers is not read from either; nobody else waits for it.
+/// Answers lines on a unix socket, with one line for each and any number of lines for each client. It runs on one
+/// thread of its own, which takes no signal of the process. The server stops reading from a client that does not read
+/// its answers. Other clients do not wait for that one.
 class LineServer {
  public:
   /// Called by the server's thread; neither the line nor the answer has its '\n'.

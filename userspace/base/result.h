@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What can fail in normal use returns Result<T>; exceptions are for set-up, and for bench/, where any error ends the
-// run.
+// Functions that can fail in normal use return Result<T>. Exceptions are for set-up, and for bench/, where any error
+// ends the run.
 #pragma once
 
 #include <expected>

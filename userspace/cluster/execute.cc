@@ -127,7 +127,7 @@ Result<Outcome> execute(GuestAgent& agent, const Request& request) {
   if (!ended) return std::unexpected(ended.error());
   if (*ended) return std::move(**ended);
 
-  // Out of time. What it has written so far is shown, if it can be ended: a process stuck in the kernel can't.
+  // Out of time. The output so far is shown, if the process can be ended: one stuck in the kernel can't.
   const bool was_interrupted = interrupted() != 0;
   clear_interrupt();
   Outcome outcome;

@@ -27,7 +27,7 @@ class FakeAgent {
 
   /// Sent to the next client before anything else, as a leftover of an earlier one.
   void leave_behind(std::string bytes);
-  /// The next so many clients get no answer to their synchronisation; they have to come again.
+  /// The next `count` clients get no answer to their synchronisation and must connect again.
   void ignore_clients(int count);
   /// From now on the agent has forgotten every command: the host was started again.
   void forget_commands();
@@ -41,7 +41,7 @@ class FakeAgent {
 
   Decide decide_;
   UniqueFd listener_;
-  std::mutex mutex_;  // protects what follows
+  std::mutex mutex_;  // protects the members below
   std::string leftover_;
   int ignored_ = 0;
   std::int64_t next_pid_ = 100;

@@ -13,10 +13,10 @@
 
 namespace smartio::cluster {
 
-/// The QEMU guest agent of one host (see QEMU's "QEMU Guest Agent Protocol Reference"). Its socket serves one client
-/// at a time, and what a client that was killed left behind has to be skipped: so each conversation holds a lock of
-/// the state folder and begins with guest-sync-delimited. Conversations are short; a command that runs long is asked
-/// after in later ones, and others get their turn in between. Not for several threads; make one for each.
+/// The QEMU guest agent of one host (see QEMU's "QEMU Guest Agent Protocol Reference"). Its socket serves one client at
+/// a time, and bytes that a killed client left behind must be skipped. So each conversation holds a lock of the state
+/// folder and begins with guest-sync-delimited. Conversations are short. Later conversations ask after a command that
+/// runs long, and others get their turn in between. Not for several threads; make one for each.
 class GuestAgent {
  public:
   /// `is_alive` is asked while waiting: the host's QEMU may end.
@@ -31,7 +31,7 @@ class GuestAgent {
    public:
     /// The agent's "return" value. After an error, refusal() tells whose it was.
     Result<nlohmann::json> call(std::string_view command, nlohmann::json arguments, Deadline deadline);
-    /// What the agent itself said to the last call that failed; empty if the connection was at fault.
+    /// The agent's own message for the last call that failed; empty if the connection was at fault.
     [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
    private:

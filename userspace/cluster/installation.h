@@ -21,8 +21,8 @@ struct Installation {
   /// SMARTIO_KERNEL, SMARTIO_SERVER_IMAGE.
   static Result<Installation> from_environment();
 
-  // Uncompressed, so that QEMU starts it at once by its PVH entry; but that one runs code that KASAN instruments before
-  // there is a shadow for it, so the debug kernel comes in by the ordinary one.
+  // Uncompressed, so that QEMU starts it at once by its PVH entry. That entry runs code that KASAN instruments before
+  // there is a shadow for it. So the debug kernel starts by the ordinary entry.
   [[nodiscard]] std::filesystem::path kernel() const {
     return guest() / (kernel_flavour == "debug" ? "vmlinuz" : "vmlinux");
   }

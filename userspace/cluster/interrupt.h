@@ -3,8 +3,8 @@
 
 namespace smartio::cluster {
 
-/// ^C, SIGTERM and SIGHUP as a question that every wait of this tool asks, so that an interrupted `up` takes down
-/// what it started. Signal handlers are the process's: call catch_interrupts() once, before any thread is made.
+/// ^C, SIGTERM and SIGHUP as a flag that every wait of this tool asks for. So an interrupted `up` ends the processes
+/// that it started. Signal handlers are the process's: call catch_interrupts() once, before any thread is made.
 void catch_interrupts();
 /// The signal that came, or 0.
 int interrupted();

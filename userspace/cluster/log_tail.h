@@ -12,7 +12,7 @@ namespace smartio::cluster {
 std::string last_lines(const std::filesystem::path& file, std::size_t count);
 /// The same of a text.
 std::string last_lines_of(std::string_view text, std::size_t count);
-/// How far a boot came by what the console said in it: "before its console said anything".
+/// The stage of a boot, by its console's output: "before its console said anything".
 std::string_view boot_stage(std::string_view console);
 
 }  // namespace smartio::cluster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// smartio-cluster: what scripts/cluster runs. The command line, and what is printed; the work is in Cluster.
+// smartio-cluster, the program behind scripts/cluster: the command line and the output. The work is in Cluster.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -250,7 +250,7 @@ int run_console(const Cluster& cluster, const std::string& host) {
 }
 
 int run(int argc, char** argv) {
-  // What follows "--" in exec, and every word of fabric, is not ours to interpret.
+  // The words behind "--" in exec, and every word of fabric, are not ours to interpret.
   std::vector<std::string> ours(argv + 1, argv + argc);
   std::vector<std::string> theirs;
   const bool is_fabric =

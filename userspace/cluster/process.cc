@@ -30,7 +30,7 @@ struct Stat {
   std::uint64_t start;
 };
 
-/// Fields 3, 20 and 22 of /proc/PID/stat; the name in field 2 may hold spaces and brackets, so what follows counts
+/// Fields 3, 20 and 22 of /proc/PID/stat. The name in field 2 may hold spaces and brackets, so the later fields count
 /// from its last bracket.
 std::optional<Stat> read_stat(pid_t pid) {
   const std::string text = read_file(fmt::format("/proc/{}/stat", pid)).value_or("");

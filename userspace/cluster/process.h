@@ -36,9 +36,9 @@ std::optional<std::uint64_t> memory_used(const ProcessId& process);
 
 /// Sends the signal to exactly this process. True if it was there.
 bool send_signal(const ProcessId& process, int signal);
-/// Waits until the process is gone; false at the deadline.
+/// Waits until the process has ended; false at the deadline.
 bool wait_gone(const ProcessId& process, Deadline deadline);
-/// SIGTERM, and SIGKILL after `patience`; waits until it is gone. False if it can't be ended.
+/// SIGTERM, and SIGKILL after `patience`; waits until the process has ended. False if it can't be ended.
 bool end_process(const ProcessId& process, std::chrono::milliseconds patience);
 
 /// What to start and where.
@@ -70,7 +70,7 @@ class GatedProcess {
 
   ProcessId id_;
   std::string program_;
-  UniqueFd gate_;     ///< the child goes on when a byte comes, and ends at the end of file
+  UniqueFd gate_;     ///< the child continues when a byte comes, and ends at the end of file
   UniqueFd failure_;  ///< errno of a failed exec, or the end of file
 };
 

@@ -65,7 +65,7 @@ class Remote {
   std::jthread thread_;  // last: it uses the others
 };
 
-/// True when the socket is ready; false after a while, so that the caller looks whether the command still runs.
+/// True when the socket is ready; false after a while, so that the caller checks whether the command still runs.
 bool ready(const Stream& stream, short events) {
   pollfd one{.fd = stream.fd(), .events = events, .revents = 0};
   return ::poll(&one, 1, 20) > 0;
@@ -121,7 +121,7 @@ Result<void> Transfer::push(const Source& source, const std::string& name, const
 }
 
 Result<std::string> Transfer::pull_piece(const std::string& path, std::size_t index) {
-  // The piece begins behind a word that nobody else can have sent.
+  // The piece begins behind a word that no other process can have sent.
   const std::string word = fmt::format("{:016x}{:08x}", std::random_device{}(), std::random_device{}());
   const std::string script = fmt::format(
       "{}{{ printf %s {}; LC_ALL=C dd if=\"$1\" bs=1M skip={} count={} iflag=fullblock; }} >$port || exit\n"

@@ -28,7 +28,7 @@ class Transfer {
 
   /// As cp(1) would: `path` may name a folder, then the file gets `name` in it. `mode` are its permissions.
   Result<void> push(const Source& source, const std::string& name, const std::string& path, unsigned mode);
-  /// A file of the host, of whatever kind.
+  /// A file of the host, of any kind.
   Result<void> pull(const std::string& path, const Sink& sink);
 
  private:

@@ -5,10 +5,10 @@
 
 namespace smartio::cluster {
 
-/// The frequency of this machine's time-stamp counter in kHz, measured against the kernel's raw clock for about 20 ms;
-/// 0 where there is no such counter. Under TCG a guest reads this very counter: told its frequency (tsc_early_khz=), it
-/// need not measure it against an emulated timer, which on a busy machine gives a guest whose clock runs several times
-/// too fast.
+/// The frequency of this machine's time-stamp counter in kHz, measured against the kernel's raw clock for about 20 ms.
+/// 0 where there is no such counter. Under TCG a guest reads this very counter. With its frequency (tsc_early_khz=) the
+/// guest need not measure it against an emulated timer. On a busy machine that measurement gives a guest whose clock
+/// runs several times too fast.
 std::uint64_t measure_tsc_khz();
 
 }  // namespace smartio::cluster

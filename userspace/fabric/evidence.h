@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The control socket's command for what went wrong on the buses, whoever looked: for tests, at their end.
+// The control socket's command for errors on the buses, found by any endpoint or cable. Tests read it at their end.
 #pragma once
 
 #include <vector>

@@ -42,7 +42,7 @@ class AllowTest : public testing::Test {
   Outcome<void> run_all() {
     return enforce(sysfs, rules, [this](const std::string& line) { reports.push_back(line); });
   }
-  /// What the core was told.
+  /// The lines that the core got.
   std::vector<std::string> told() const {
     std::vector<std::string> lines;
     for (const auto& [name, value] : sysfs.writes) {

@@ -20,7 +20,7 @@ constexpr std::string_view kVfio = "vfio-pci";
 constexpr std::string_view kPaths = "bus/smartio/devices";
 constexpr std::chrono::milliseconds kPoll{20};
 
-/// What the kernel's answer to a function's borrower means.
+/// The meaning of the kernel's answer to a function's borrower.
 std::string why(std::error_code error, const std::string& host) {
   switch (error.value()) {
     case EPERM:

@@ -20,10 +20,10 @@ class FunctionBorrower {
   struct Options {
     bool force = false;   ///< return it although it is in use
     bool for_vm = false;  ///< vfio-pci gets it, for a virtual machine; the words for QEMU and libvirt are reported
-    bool json = false;    ///< what is borrowed is reported as one JSON object
+    bool json = false;    ///< the borrowed function is reported as one JSON object
     std::chrono::milliseconds patience{30000};
   };
-  /// Told what was done, a line at a time.
+  /// Gets each step that was done, a line at a time.
   using Report = std::function<void(const std::string&)>;
 
   FunctionBorrower(Sysfs& sysfs, Kernel& kernel, const DiskUse& use, Report report)
@@ -35,7 +35,7 @@ class FunctionBorrower {
   Outcome<void> give_back(std::string_view name, const Options& options);
 
  private:
-  /// One path to an export, and what this host has of it.
+  /// One path to an export, and its state on this host.
   struct Found {
     std::string path;
     std::string host_name;
@@ -50,7 +50,7 @@ class FunctionBorrower {
   [[nodiscard]] std::vector<Found> all() const;
   /// vfio-pci gets the function, which has to have addresses that a virtual machine's memory can have.
   [[nodiscard]] Outcome<void> prepare_for_vm(const Found& one, const Options& options);
-  /// `text` is what a person is told of it.
+  /// `text` is the report for people.
   void report_here(const Found& one, const Options& options, const std::string& text);
   /// The paths to the one export that `name` means.
   [[nodiscard]] Outcome<std::vector<Found>> find(std::string_view name) const;

@@ -19,7 +19,7 @@ struct Choice {
   std::string serial;       ///< empty if it was not known
   std::string model;        ///< for people
   std::string as = "nvme";  ///< the service: "nvme" or "pci"
-  unsigned vfs = 0;         ///< so many virtual functions of the device are lent, and not itself
+  unsigned vfs = 0;         ///< lend this number of the device's virtual functions, not the device
   Permissions permissions{};
 };
 

@@ -16,7 +16,7 @@ Result<std::string> conf_address(const std::filesystem::path& file);
 Result<void> write_conf(const std::filesystem::path& file, const std::string& text);
 /// True if there was one.
 Result<bool> remove_conf(const std::filesystem::path& file);
-/// A string as TOML has it, without what is not printable.
+/// A string as TOML has it, without unprintable characters.
 std::string toml_string(std::string_view text);
 
 }  // namespace smartio::ctl

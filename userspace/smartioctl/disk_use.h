@@ -34,8 +34,8 @@ class DiskUse {
   [[nodiscard]] std::vector<std::string> openers(const std::string& node) const;
 
  protected:
-  /// Whether somebody holds the disk or a partition of it for himself, as file systems, swap, md, LVM and
-  /// dm-crypt do, in whatever mount namespace.
+  /// Whether the disk or a partition of it is claimed for exclusive use, as by file systems, swap, md, LVM and
+  /// dm-crypt. Claims in all mount namespaces count.
   [[nodiscard]] virtual bool claimed(const std::filesystem::path& node) const;
 
  private:

@@ -67,7 +67,7 @@ std::string_view word(ModuleState state) {
 class Findings {
  public:
   explicit Findings(std::vector<Finding>& to) : to_(to) {}
-  /// What follows is about this function, and counts for this role.
+  /// The next findings are about this function, and count for this role.
   void about(std::string subject, Role role) {
     subject_ = std::move(subject);
     role_ = role;

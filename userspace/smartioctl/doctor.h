@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a machine's hardware and its settings mean for lending and borrowing, in plain words.
+// The effects of a machine's hardware and its settings on lending and borrowing, in plain words.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ enum class Level {
   fails,
 };
 
-/// What a finding counts for.
+/// The role that a finding counts for.
 enum class Role { lend, borrow, both };
 
 struct Finding {

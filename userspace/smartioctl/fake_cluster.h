@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a lender with one borrower has in sysfs, for unit tests.
+// The sysfs of a lender with one borrower, for unit tests.
 #pragma once
 
 #include <tuple>

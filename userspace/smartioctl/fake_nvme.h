@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The primary controller "nvme0" of a drive with secondary ones, for unit tests. It refuses what the specification lets
-// it refuse (NVM Express Base Specification 2.1, 5.2.6).
+// The primary controller "nvme0" of a drive with secondary ones, for unit tests. It refuses the commands that the
+// specification lets it refuse (NVM Express Base Specification 2.1, 5.2.6).
 #pragma once
 
 #include <fmt/format.h>

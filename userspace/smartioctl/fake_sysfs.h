@@ -156,10 +156,10 @@ class FakeSysfs : public Sysfs {
 
   std::vector<std::pair<std::string, std::string>> writes;
   std::string permitted;       ///< to the device of the last probe: trust_borrowers, shared_group
-  int probe_error = 0;         ///< what the manager's probe returns
+  int probe_error = 0;         ///< returned by the manager's probe
   std::string probe_error_of;  ///< for this device alone
-  int numvfs_error = 0;        ///< what the driver of a physical function says when it shall make virtual ones
-  bool manager_lends = true;   ///< whether it lends what it has
+  int numvfs_error = 0;        ///< returned by a physical function's driver instead of making virtual functions
+  bool manager_lends = true;   ///< whether it lends the devices that it has
   bool refuse_writes = false;  ///< as to an ordinary user
   std::error_code answer;      ///< to all other writes
 

@@ -185,7 +185,7 @@ Outcome<KnownHost> find_host(const std::vector<KnownHost>& hosts, const Lending&
   std::vector<std::string> names;
   std::vector<std::string> uuids;
   for (const KnownHost& known : hosts) {
-    if (same(known.uuid, host)) return known;  // whatever others call themselves
+    if (same(known.uuid, host)) return known;  // even if another host has it as its name
     names.push_back(known.name);
     if (known.name != host) continue;
     matches.push_back(known);

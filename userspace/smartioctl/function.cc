@@ -37,7 +37,7 @@ void look_below(const Sysfs& sysfs, const std::string& folder, unsigned depth, O
   }
 }
 
-/// What a program that has the function by vfio has open: the group's file, and the function's own for iommufd.
+/// The files that a vfio program has open for its function: the group's file, and the function's own for iommufd.
 std::vector<std::string> vfio_files(const Sysfs& sysfs, const std::string& device) {
   std::vector<std::string> files;
   if (sysfs.link(device + "/driver") != "vfio-pci") return files;
@@ -47,7 +47,7 @@ std::vector<std::string> vfio_files(const Sysfs& sysfs, const std::string& devic
   return files;
 }
 
-/// Why no link leads to a function's registers; nothing if one does, or none has said what it can do.
+/// Why no link leads to a function's registers. Nothing if one does, or if a link has not reported its reach.
 std::optional<Refusal> why_not_reached(const Sysfs& sysfs, const std::string& pci, const std::vector<Bar>& bars) {
   if (bars.empty()) return std::nullopt;
   const Bar& largest = *std::ranges::max_element(bars, {}, &Bar::size);

@@ -12,7 +12,7 @@
 
 namespace smartio::ctl {
 
-/// What the administrator takes upon himself.
+/// The risks that the administrator accepts.
 struct Permissions {
   bool trust_borrowers = false;  ///< the device may reach all memory of this host
   bool shared_group = false;     ///< other devices are in its IOMMU group

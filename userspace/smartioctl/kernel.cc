@@ -32,7 +32,7 @@ struct Ended {
   std::string output;  ///< both its outputs, the first few KiB
 };
 
-/// Runs a program of the system's own folders, whatever PATH says.
+/// Runs a program of the system's own folders, and ignores PATH.
 Result<Ended> run_program(std::vector<std::string> words) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(fmt::format("pipe: {}", std::strerror(errno)));

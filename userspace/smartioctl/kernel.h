@@ -10,7 +10,7 @@
 
 namespace smartio::ctl {
 
-/// What this tool asks of the running system besides sysfs. Tests have their own.
+/// The running system besides sysfs, as far as this tool uses it. Tests have their own.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -19,7 +19,7 @@ class Kernel {
   /// Lines of the kernel log that contain `part`, the last few of them, without time.
   virtual std::vector<std::string> log_lines(std::string_view part);
   virtual void pause(std::chrono::milliseconds time);
-  /// Enables the unit that lends at boot, where systemd runs; an empty text, or what the user has to do himself.
+  /// Enables the unit that lends at boot, where systemd runs. An empty text, or the steps that the user must take.
   virtual std::string enable_at_boot();
 };
 

@@ -93,7 +93,7 @@ Choice Lender::describe(const std::string& pci, const Service& service, const Op
                 .as = std::string(service.name),
                 .vfs = options.vfs,
                 .permissions = options.permissions};
-  // Nobody on this host knows the serial number of a drive that is lent as a whole.
+  // No program on this host knows the serial number of a drive that is lent as a whole.
   const std::string controller = controller_below(sysfs_, at(pci));
   if (&service == &kNvme && !controller.empty()) {
     choice.serial = serial(pci);
@@ -194,7 +194,7 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
       }
     }
     if (driver(pci).empty()) {
-      // Unlike drivers_probe this answers with what the driver's probe returned. Somebody else may have been faster.
+      // Unlike drivers_probe this returns the error of the driver's probe. Another program may have bound it meanwhile.
       permit(pci, options.permissions);
       const std::error_code error = sysfs_.write(folder + "/bind", pci);
       permit("-" + pci, options.permissions);
@@ -381,7 +381,7 @@ std::vector<std::string> Lender::uses_of_lent(const std::string& pci) const {
 }
 
 Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
-  // A choice can be forgotten when its device is gone, too.
+  // A choice can be forgotten when its device is removed, too.
   const auto named = parse_pci_address(address);
   if (options.persist && named) {
     const auto forgotten = choices_.forget(*named);
@@ -422,7 +422,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
     return done;
   }
   give_back(*pci, *service, stock_driver(*pci, *service));
-  // Whatever driver this kernel has for a function that was lent as a whole.
+  // Any driver that this kernel has for a function that was lent as a whole.
   const auto back = [&] { return service == &kNvme ? driver(*pci) == kStock : !driver(*pci).empty(); };
   const bool gone = wait_until(options.patience, [&] { return !is_lent(*pci); });
   if (!gone || (!wait_until(service == &kNvme ? options.patience : kProbePatience, back) && service == &kNvme)) {

@@ -33,11 +33,11 @@ class Lender {
     bool force = false;    ///< although it is in use
     bool persist = false;  ///< at every boot, or no more
     std::string as{};      ///< a service's name; empty: nvme for an NVMe drive, pci for all else
-    unsigned vfs = 0;      ///< lend not the device but so many virtual functions of it
+    unsigned vfs = 0;      ///< lend this number of the device's virtual functions, not the device
     Permissions permissions{};
     std::chrono::milliseconds patience{30000};
   };
-  /// Told what was done, a line at a time.
+  /// Gets each step that was done, a line at a time.
   using Report = std::function<void(const std::string&)>;
 
   Lender(Sysfs& sysfs, Kernel& kernel, const NvmeAdmin& nvme, const DiskUse& use, const Choices& choices,
@@ -53,7 +53,7 @@ class Lender {
   Outcome<void> lend(std::string_view address, const Options& options);
   /// Also of all virtual functions that a device lends: they are gone then.
   Outcome<void> unlend(std::string_view address, const Options& options);
-  /// All that was chosen; goes on to the next after a failure, and then fails with all the reasons.
+  /// All chosen devices. Continues with the next after a failure, and then fails with all the reasons.
   Outcome<void> lend_all(const Options& options);
   /// The one that was chosen in this slot, with the checks of lend_all(). Which choices have moved is seen only when
   /// all are lent, so lend_all() alone writes that down.

@@ -619,7 +619,7 @@ TEST_F(LendVirtualTest, OfADriveThatHasNoneLeftAreNotLent) {
 
 // ---- rules ----
 
-/// What the core was told, as "DEVICE HOSTS".
+/// The lines that the core got, as "DEVICE HOSTS".
 std::vector<std::string> told(const FakeSysfs& sysfs) {
   std::vector<std::string> lines;
   for (const auto& [name, value] : sysfs.writes) {

@@ -55,7 +55,7 @@ constexpr KnownNtb kKnownNtbs[] = {
     {"0x111d", "", "IDT", "ntb_hw_idt", {0, 0, 0}},
 };
 
-// Of these this host needs some, by what it is to do.
+// This host needs some of these, by its role.
 constexpr std::string_view kModules[] = {"ntb", "smartio", "ntb_smartio", "smartio_nvme", "smartio_nvme_mgr"};
 
 std::optional<NtbFamily> family_of(const Pci& pci, const std::string& function) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a machine has that lending and borrowing depend on, read from sysfs, /proc, /lib/modules and /boot at one
-// moment.
+// The properties of a machine that lending and borrowing depend on. They are read from sysfs, /proc, /lib/modules and
+// /boot at one moment.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct NtbFamily {
 /// The IOMMU as one function has it.
 enum class Translation {
   off,     ///< there is none, or it passes this function's addresses on as they are
-  strict,  ///< what was unmapped is out of reach at once
+  strict,  ///< unmapped memory is out of reach at once
   lazy,    ///< some milliseconds later
 };
 
@@ -72,7 +72,7 @@ struct Drive : Function {
   std::string serial;
   std::optional<unsigned> msix;         ///< entries; 0: no MSI-X; none: not known
   std::optional<unsigned> queue_pairs;  ///< for I/O
-  bool queue_pairs_at_least = false;    ///< its driver asked for so many, it may have more
+  bool queue_pairs_at_least = false;    ///< its driver asked for this number, it may have more
   std::optional<bool> sgl;
   std::optional<bool> cmb;
   std::vector<Route> routes;  ///< to each NTB

@@ -64,7 +64,7 @@ int show(const Arguments& arguments, const std::function<std::string(const View&
   return 0;
 }
 
-/// Prints the list whenever it differs from what was printed last, until a signal comes or nobody reads any more.
+/// Prints the list whenever it changes, until a signal comes or the reader closes the output.
 int watch(const Arguments& arguments) {
   sigset_t signals;
   sigemptyset(&signals);

@@ -26,7 +26,7 @@ struct Bar {
   bool placed = false;  ///< it has an address
 };
 
-/// What a port does with requests between its devices (PCIe 6.0, 7.7.11).
+/// A port's handling of requests between its devices (PCIe 6.0, 7.7.11).
 struct Acs {
   bool redirects = false;  ///< requests go up to the root complex
 };

@@ -21,7 +21,7 @@ std::size_t held_by(const Export& device, std::uint64_t session) {
   return static_cast<std::size_t>(std::ranges::count(device.holdings.items, session, &Holding::session));
 }
 
-/// What a session holds, behind `before`; of a function that is lent as a whole there is nothing to count.
+/// The queue pairs that a session holds, behind `before`. A function that is lent as a whole has nothing to count.
 std::string held_text(const Export& device, std::size_t count, std::string_view before) {
   return device.service == "pci" ? "" : fmt::format("{}{}", before, plural(count, "queue pair"));
 }
@@ -53,7 +53,7 @@ std::string path_text(const Path& path) {
   return text;
 }
 
-/// A line of a tree and what is below it.
+/// A line of a tree and the lines below it.
 struct Node {
   std::string text;
   std::vector<Node> below;

@@ -16,7 +16,7 @@ std::string size_text(std::uint64_t bytes);
 
 /// Hosts, links, devices, borrowers, queue pairs.
 std::string list_text(const View& view);
-/// The health of everything, in detail, and what to do about what is wrong.
+/// The health of everything, in detail, and the remedies.
 std::string status_text(const View& view);
 /// A tree: this host, what it lends to whom, its links, what it has over them.
 std::string topology_text(const View& view);

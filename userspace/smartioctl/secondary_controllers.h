@@ -15,8 +15,8 @@ class SecondaryControllers {
  public:
   /// `primary` is nvme-core's name of the primary controller.
   SecondaryControllers(const NvmeAdmin& admin, std::string primary) : admin_(admin), primary_(std::move(primary)) {}
-  /// Those of the first `count` virtual functions are online. One that was offline has got its share of the queues and
-  /// interrupts that nobody had, one that was online keeps what it has. The virtual functions are enabled, and no
+  /// Brings those of the first `count` virtual functions online. One that was offline gets its share of the queues and
+  /// interrupts that no online one has. One that was online keeps its own. The virtual functions are enabled, and no
   /// driver uses those that are offline.
   [[nodiscard]] Outcome<void> bring_online(unsigned count) const;
 

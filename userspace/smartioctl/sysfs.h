@@ -11,8 +11,8 @@
 
 namespace smartio::ctl {
 
-/// The sysfs of this host, or, with another root, a tree of files like it. Paths are relative to the root. What is
-/// missing reads as empty: devices come and go while they are looked at.
+/// The sysfs of this host, or, with another root, a tree of files like it. Paths are relative to the root. A missing
+/// file reads as empty: devices come and go while the tool looks at them.
 class Sysfs {
  public:
   explicit Sysfs(std::filesystem::path root) : root_(std::move(root)) {}
@@ -30,7 +30,7 @@ class Sysfs {
   [[nodiscard]] std::vector<std::string> list(const std::string& relative) const;
   /// Those of a class's devices. Attributes of the class lie in the same folder, and are no folders.
   [[nodiscard]] std::vector<std::string> devices(const std::string& relative) const;
-  /// The last part of what a symbolic link leads to, e.g. the driver's name; empty if there is none.
+  /// The last part of a symbolic link's target, e.g. the driver's name; empty if there is no link.
   [[nodiscard]] std::string link(const std::string& relative) const;
   /// Writes an attribute; the kernel's answer is the error code.
   virtual std::error_code write(const std::string& relative, std::string_view value);

@@ -13,7 +13,7 @@
 
 namespace smartio::ctl {
 
-/// What an attribute of several lines held.
+/// The content of an attribute of several lines.
 template <typename T>
 struct Lines {
   std::vector<T> items;

@@ -25,7 +25,7 @@ struct Host {
 struct Link {
   std::string name;
   std::string state;  ///< up, joining, down, refused
-  std::string peer;   ///< UUID; empty while nobody was seen
+  std::string peer;   ///< UUID; empty while no peer was seen
   std::string peer_name;
   std::string reason;  ///< why it is not up
   std::uint64_t generation = 0;
@@ -49,7 +49,7 @@ struct Export {
   Lines<Holding> holdings;
 };
 
-/// A namespace as one path leads to it. Only what the drive says of it names it on all hosts; the disk does not.
+/// A namespace as one path leads to it. Only the drive's own identifiers name it on all hosts; the disk does not.
 struct Namespace {
   std::string disk;  ///< nvmeNnM, on this host, until the next boot or attach
   std::uint64_t nsid = 0;
@@ -57,7 +57,7 @@ struct Namespace {
   std::string eui64;   ///< the same
   std::string serial;  ///< of the drive
 
-  /// What the udev rule calls it below /dev/smartio/by-serial, on every host.
+  /// Its name by the udev rule below /dev/smartio/by-serial, on every host.
   [[nodiscard]] std::string name() const;
 };
 

@@ -20,12 +20,12 @@ class VirtualFunctions {
   [[nodiscard]] unsigned count() const { return number("sriov_numvfs"); }
   /// Their PCI addresses, by number.
   [[nodiscard]] std::vector<std::string> addresses() const;
-  /// Has the driver of the physical function make so many; there are none before. No driver takes them.
+  /// Has the driver of the physical function make `count` virtual ones; there are none before. No driver takes them.
   [[nodiscard]] Outcome<void> make(unsigned count);
-  /// They are gone when this returns, and their drivers were asked to let go before that.
+  /// They are removed when this returns. Their drivers were asked to release them before that.
   [[nodiscard]] Outcome<void> remove();
-  /// Whether the physical function can be reset by sysfs or vfio. A reset of it ends its virtual functions without a
-  /// word to their drivers, the lending one among them, so it is off while they are lent.
+  /// Whether the physical function can be reset by sysfs or vfio. A reset ends its virtual functions without notice to
+  /// their drivers, the lending one among them. So it is off while they are lent.
   void allow_reset(bool allowed);
   [[nodiscard]] bool kept_from_reset() const;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 // smartio-tcg-count: a plugin of QEMU's TCG. Each instruction that a vCPU runs adds one to a counter of that vCPU, that
-// of its translated block (block_table.h says which). Not a block the number of its instructions: QEMU leaves a block
-// at any access to a device's registers that is not its last instruction, and goes on with another one, so that what
-// follows eight such stores would count eight times. A unix socket tells the counts at any moment:
+// of its translated block (block_table.h says which). A block does not add the number of its instructions at once. QEMU
+// leaves a block at any access to a device's registers that is not its last instruction, and continues with another
+// block. The instructions behind eight such stores would count eight times. A unix socket gives the counts at any
+// moment:
 //
 //   -plugin smartio-tcg-count.so,socket=PATH
 //
@@ -31,7 +32,7 @@ namespace {
 
 using namespace smartio::tcg_count;
 
-/// What a vCPU has for each counter of the block table.
+/// A vCPU's counts for one counter of the block table.
 struct Counter {
   std::uint64_t instructions;
   std::uint64_t
@@ -135,7 +136,7 @@ class Plugin {
   std::unique_ptr<smartio::LineServer> server_;
 };
 
-// Never deleted: vCPUs may translate until the process is gone.
+// Never deleted: vCPUs may translate until the process ends.
 Plugin* plugin = nullptr;
 
 }  // namespace

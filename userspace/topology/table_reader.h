@@ -51,7 +51,7 @@ class TableReader {
   std::string name(std::string_view key);
   std::string text(std::string_view key, std::string_view right);
   std::uint64_t number(std::string_view key, std::uint64_t otherwise, Range range);
-  /// A size in bytes; `right` says what is accepted, as checks beyond the syntax are the caller's.
+  /// A size in bytes; `right` names the accepted values, as checks beyond the syntax are the caller's.
   std::uint64_t size(std::string_view key, std::optional<std::uint64_t> otherwise, std::string_view right);
   bool boolean(std::string_view key, bool otherwise);
   /// Exactly two elements, each read by size().

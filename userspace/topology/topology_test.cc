@@ -194,7 +194,7 @@ std::string many_devices(unsigned count) {
   return text;
 }
 
-/// A hub with so many cables to hosts spoke1, spoke2 …
+/// A hub with `count` cables to hosts spoke1, spoke2 …
 std::string many_cables(unsigned cpus, unsigned count, std::string_view iommu) {
   return fmt::format(R"([cluster]
 name = "c"
@@ -525,7 +525,8 @@ TEST(Topology, FamilyIsOfBothSides) {
   EXPECT_EQ(t->links[0].vectors, 24U);
 }
 
-/// Nobody has made one, and the drivers take scratchpads, doorbells and translations for their own family's.
+/// No such pair is known to exist, and each driver takes scratchpads, doorbells and translations for those of its
+/// family.
 TEST(Topology, AnAmdNtbIsNotJoinedToAnIntelNtb) {
   const auto t = load(std::filesystem::path(SMARTIO_TOPOLOGIES) / "refused/pair-mixed.toml");
   ASSERT_FALSE(t);

@@ -26,13 +26,13 @@ struct Measured {
   Job job;
   unsigned round = 0;
   bench::FioResult fio;
-  std::map<std::string, Tally> hosts;  ///< for each I/O, by host, less what the host does when idle
+  std::map<std::string, Tally> hosts;  ///< for each I/O, by host, less the counts of the idle host
   bench::Ledger ledger;                ///< for each I/O
   double commands = 0;                 ///< that the drive has seen, for each I/O
   std::map<std::string, std::map<std::string, double>> functions;  ///< by host: instructions an I/O by function
 };
 
-/// So many hosts at once on one drive, in one round.
+/// Several hosts at once on one drive, in one round.
 struct Shared {
   unsigned round = 0;
   std::map<std::string, double> iops;  ///< by host
@@ -43,7 +43,7 @@ struct Shared {
   [[nodiscard]] double fairness() const;
 };
 
-/// What was measured on and with: shown, not judged.
+/// The circumstances of a run: shown, not judged.
 struct Fact {
   std::string what;
   std::string value;
@@ -78,7 +78,7 @@ class Cell {
   [[nodiscard]] std::optional<bench::Spread> ratio(const Value& value) const;
   /// The same, to the scenario of that name.
   [[nodiscard]] std::optional<bench::Spread> ratio(const Value& value, std::string_view scenario) const;
-  /// The median over rounds of what an I/O takes on a host.
+  /// The median over rounds of `count` for each I/O on a host.
   [[nodiscard]] double on(const std::string& host, Count count) const;
   /// The mean over rounds of instructions an I/O takes on a host, by function.
   [[nodiscard]] std::map<std::string, double> functions(const std::string& host) const;
@@ -105,12 +105,12 @@ struct Predicted {
   CriticalPath path;
   double copied_bytes = 0;             ///< beyond the stock driver's
   std::optional<Range> added_us;       ///< computed, for a drive over PCIe
-  std::optional<double> published_us;  ///< what the papers measured for this scenario, if they did
+  std::optional<double> published_us;  ///< the papers' figure for this scenario, if there is one
 };
-/// For all but the stock driver's scenarios with a read and a write of 4 KiB at depth 1, and what they are compared to.
+/// For all but the stock driver's scenarios with a read and a write of 4 KiB at depth 1, beside the published figures.
 std::vector<Predicted> predict(const Figures& figures, const Assumptions& assumptions);
 
-/// What was aimed at, and whether this run reached it.
+/// An aim of the project, and whether this run reached it.
 struct Aim {
   std::string what;
   std::string seen;

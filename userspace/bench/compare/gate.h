@@ -13,7 +13,7 @@
 
 namespace smartio::bench_compare {
 
-/// By the names of jobs, what an I/O over the link costs.
+/// The costs of an I/O over the link, by the names of jobs.
 template <typename Number>
 struct Costs {
   std::map<std::string, Number> instructions;         ///< of the borrower, against the stock driver's of the same round
@@ -22,10 +22,10 @@ struct Costs {
 
   bool operator==(const Costs&) const = default;
 };
-using Limits = Costs<double>;       ///< what it did when somebody looked last
+using Limits = Costs<double>;       ///< the costs that were accepted last
 using Seen = Costs<bench::Spread>;  ///< over the rounds of a run
 
-/// A run is worse if its median is so much above the limit.
+/// A run is worse if its median exceeds the limit by this part of it.
 inline constexpr double kWorse = 0.01;
 /// A run whose rounds differ by more can't tell.
 inline constexpr double kNoise = 0.02;

@@ -29,7 +29,7 @@ WireBytes wire_bytes(const bench::Ledger& per_io) {
     wire.to_borrower += posted(of(per_io, kind));
   for (const char* kind : {"posted command", "posted list", "posted doorbell"})
     wire.to_lender += posted(of(per_io, kind));
-  // What the drive fetches: its requests, and completions of at most kMaxPayload, at least one for each request.
+  // The drive's reads: its requests, and completions of at most kMaxPayload, at least one for each request.
   for (const char* kind : {"non-posted command", "non-posted list", "non-posted data"}) {
     const bench::LedgerCell fetched = of(per_io, kind);
     wire.to_borrower += fetched.transactions * kRequestHeader;

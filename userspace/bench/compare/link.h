@@ -8,8 +8,8 @@
 
 namespace smartio::bench_compare {
 
-/// A PCIe link. Its packets are acknowledged after so many bytes, and its flow control updated, as the PCIe
-/// specification recommends for a Max_Payload_Size of 256.
+/// A PCIe link. Its packets are acknowledged after `ack_bytes`, and its flow control updated, as the PCIe specification
+/// recommends for a Max_Payload_Size of 256.
 struct Link {
   std::string_view name;
   double lane_gt_s;
@@ -27,8 +27,8 @@ struct WireBytes {
 };
 WireBytes wire_bytes(const bench::Ledger& per_io);
 
-/// Gigabytes of payload a second that a link carries at most, if each I/O moves so many and causes such a ledger: low
-/// with acknowledgements and flow control at the recommended rates, high without.
+/// Gigabytes of payload a second that a link carries at most, if each I/O moves `payload` bytes and causes such a
+/// ledger. Low with acknowledgements and flow control at the recommended rates, high without.
 Range bandwidth(const bench::Ledger& per_io, double payload, const Link& link);
 
 }  // namespace smartio::bench_compare

@@ -16,7 +16,7 @@ namespace {
 
 std::string text_of(const std::filesystem::path& file) { return read_file(file).value_or(""); }
 
-/// What follows `begin`, up to the end of its line.
+/// The text after `begin`, up to the end of its line.
 std::string rest_of_line(std::string_view text, std::size_t begin) {
   begin = text.find_first_not_of(" \t:", begin);
   if (begin == std::string_view::npos) return "?";

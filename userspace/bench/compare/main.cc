@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// smartio-bench-compare: what make bench and make bench-quick run. This driver, the stock driver, NVMe-oF over TCP and
-// RDMA, scenario by scenario on one cluster, in rounds; then hosts that share a drive on another one. Writes a report.
+// smartio-bench-compare, the program behind make bench and make bench-quick. It measures this driver, the stock driver,
+// NVMe-oF over TCP and RDMA, scenario by scenario on one cluster, in rounds. Then it measures hosts that share a drive
+// on another cluster. Writes a report.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -160,7 +161,7 @@ int run(Options options) {
     star.up.topology = "star";
     status = bench::on_cluster(star, [&](cluster::Cluster& cluster) { share(cluster, options, figures); });
   }
-  // What was measured before something failed is worth seeing, too.
+  // The figures measured before an error are worth seeing, too.
   if (!figures.measured.empty() || !figures.shared.empty()) report(figures, options);
   return status == 0 && gate ? judge_run(figures, options) : status;
 }

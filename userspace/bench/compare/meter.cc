@@ -17,9 +17,9 @@ namespace {
 
 constexpr unsigned kIdleIntervals = 5;
 constexpr double kWindow = 0.8;  // of fio's time: counters are read so long
-constexpr unsigned kMargin = 2;  // seconds that fio runs more, so that its end is not among what is counted
+constexpr unsigned kMargin = 2;  // seconds that fio runs more, so that its end is not counted
 
-/// What the drive has done at a moment between two.
+/// The drive's work at a moment between two.
 bench::DriveWork between(const bench::DriveWork& before, const bench::DriveWork& after) {
   return {.commands = (before.commands + after.commands) / 2, .bytes = (before.bytes + after.bytes) / 2};
 }

@@ -15,10 +15,10 @@ namespace smartio::bench_compare {
 /// Measures in one scenario, whose drivers are there.
 class Meter {
  public:
-  /// Learns the functions of both hosts, waits until they are quiet, and looks for so long at what they do idle.
+  /// Learns the functions of both hosts, waits until they are quiet, and counts their idle work for `idle_seconds`.
   Meter(Rig& rig, const Scenario& scenario, std::string disk, double idle_seconds);
 
-  /// fio for so long. The counters are read while it runs, its start and its end are not in them.
+  /// Runs fio for `seconds`. The counters are read while it runs; its start and its end are not in them.
   Measured measure(const Job& job, unsigned round, unsigned seconds);
 
  private:
@@ -34,7 +34,7 @@ class Meter {
     Tally idle;  ///< a second
   };
 
-  /// The ledger at one moment, and what the drive has done then.
+  /// The ledger at one moment, and the drive's work until then.
   struct LedgerMoment {
     bench::DriveWork drive;
     bench::Ledger ledger;
@@ -51,7 +51,7 @@ class Meter {
   std::map<std::string, Host> hosts_;
 };
 
-/// So many rounds of 1, 2, … hosts at once, borrowers first: 4 KiB random reads at depth 8, for so many seconds.
+/// `rounds` rounds of 1, 2, … hosts at once, borrowers first: 4 KiB random reads at depth 8, each for `seconds`.
 std::vector<Shared> measure_sharing(Rig& rig, unsigned rounds, unsigned seconds,
                                     const std::function<void(const Shared&)>& progress);
 

@@ -9,7 +9,7 @@ namespace smartio::bench_compare {
 
 namespace {
 
-/// Of most I/Os, so that what the hosts say to each other now and then (heartbeats) is none of it.
+/// The count for most I/Os: the hosts' occasional messages (heartbeats) are not in it.
 unsigned for_each_io(const bench::Ledger& per_io, const char* kind) {
   const auto found = per_io.find(kind);
   return found == per_io.end() ? 0 : static_cast<unsigned>(std::lround(found->second.transactions));

@@ -16,7 +16,7 @@ struct Range {
   [[nodiscard]] bool holds(double value) const { return low <= value && value <= high; }
 };
 
-/// What the model takes for granted of a real PCIe cluster.
+/// The model's assumptions about a real PCIe cluster.
 struct Assumptions {
   unsigned chips = 3;                       ///< switch chips between the hosts: an adapter's, a switch's, an adapter's
   Range chip_us{.low = 0.1, .high = 0.15};  ///< that each delays a transaction, in one direction (published)
@@ -25,19 +25,20 @@ struct Assumptions {
 /// Each in a sentence, for the report.
 std::vector<std::string> sentences(const Assumptions& assumptions);
 
-/// How often an I/O has to wait for the way across, one thing after another.
+/// How often an I/O has to wait for the path across, one thing after another.
 struct CriticalPath {
   unsigned one_way = 0;      ///< posted: the doorbell with all before it, then the completion with all before it
   unsigned round_trips = 0;  ///< non-posted: a command, a list, or the data of a write is fetched from the other side
 };
-/// Of one I/O at depth 1, by what crosses the links for it. Requests of one kind are all on their way at once.
+/// The critical path of one I/O at depth 1, by the ledger of its transactions. Requests of one kind are all in flight
+/// at once.
 CriticalPath critical_path(const bench::Ledger& per_io);
 
-/// The latency that it adds to that of a drive in the same host. `copied_bytes`: that the CPU copies for an I/O, beyond
-/// what it copies for the local one.
+/// The latency that it adds to that of a drive in the same host. `copied_bytes`: bytes that the CPU copies for an I/O,
+/// beyond those of a local I/O.
 Range added_latency(const CriticalPath& path, double copied_bytes, const Assumptions& assumptions);
 
-/// What the papers measured as the smallest latency added to a local drive's, in microseconds; published.h names them.
+/// The smallest latency added to a local drive's that the papers measured, in microseconds; published.h names them.
 struct Published {
   std::string what;
   double read_us;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBlock = 4096;
 
-/// What the ledger has seen of a 4 KiB read with the queue at the lender: posted only.
+/// The ledger of a 4 KiB read with the queue at the lender: posted only.
 bench::Ledger read_ledger() {
   return {{"posted command", {.transactions = 1, .bytes = 64}},
           {"posted doorbell", {.transactions = 1.01, .bytes = 8}},
@@ -108,7 +108,7 @@ TEST(Link, CarriesWhatHeadersLeave) {
   EXPECT_NEAR(bandwidth(read_ledger(), kBlock, kGen4X8).high, 2 * read.high, 1e-9);
   EXPECT_NEAR(bandwidth(write_ledger(), kBlock, kGen4X4).high, raw * 4096 / (4096 + 320 + 72 + 2.01 * 24), 1e-9);
   EXPECT_DOUBLE_EQ(bandwidth({}, kBlock, kGen4X4).high, 0);
-  // What the authors of the header sizes give for Gen3 x8 with 256 bytes: 57.9 Gb/s of packets.
+  // The authors of the header sizes give this for Gen3 x8 with 256 bytes: 57.9 Gb/s of packets.
   const Link gen3{.name = "Gen3 x8", .lane_gt_s = 8, .lanes = 8, .ack_bytes = 203};
   const bench::Ledger one{{"posted data", {.transactions = 1, .bytes = 256}}};
   EXPECT_NEAR(bandwidth(one, 280, gen3).low * 8, 57.9, 0.05);

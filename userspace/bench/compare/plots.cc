@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Boxes from the first to the third quartile; the line is the median, whiskers reach from the smallest to the 99th
+// Boxes from the first to the third quartile. The line is the median, whiskers reach from the smallest to the 99th
 // percentile, the dot is the 99.9th. Small strokes are the medians of the rounds.
 constexpr const char* kBoxes = R"json({
   "width": 900, "height": 300, "padding": 5,
@@ -69,8 +69,8 @@ constexpr const char* kBars = R"json({
     "fill": {"scale": "color", "field": "part"}, "tooltip": {"signal": "datum"}}}}]
 })json";
 
-// For each "scenario" a line of what part of its reads took at most so long, in nines of it, and a band from the low to
-// the high end of what was computed.
+// For each "scenario" a line of the part of its reads that took at most a given time, in nines of it. A band reaches
+// from the low to the high end of the computed range.
 constexpr const char* kDistribution = R"json({
   "width": 900, "height": 360, "padding": 5,
   "data": [{"name": "points", "values": []}],
@@ -138,7 +138,7 @@ Plot instructions(const std::vector<Cell>& cells, const Job& job) {
   for (const Cell& cell : cells) {
     if (cell.job().name != job.name) continue;
     for (const char* host : {kBorrower, kLender}) {
-      // Below nothing there is only what an idle host does more or less by chance.
+      // A value below zero is noise of the idle host's work.
       values.push_back({{"bar", cell.scenario().title},
                         {"part", host},
                         {"value", std::max(0.0, cell.on(host, Count::instructions))}});

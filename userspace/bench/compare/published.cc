@@ -45,7 +45,7 @@ Range message_latency(unsigned chips, const Assumptions& assumptions) {
 
 std::vector<Check> checks(const Assumptions& assumptions) {
   constexpr double kRead = 128.0 * 1024;
-  // What a drive sends for a read of 128 KiB.
+  // The packets that a drive sends for a read of 128 KiB.
   const bench::Ledger local{{"posted data", {.transactions = kRead / kMaxPayload, .bytes = kRead}},
                             {"posted completion", {.transactions = 1, .bytes = 16}},
                             {"posted interrupt", {.transactions = 1, .bytes = 4}}};

@@ -8,7 +8,7 @@
 
 namespace smartio::bench_compare {
 
-/// A figure that somebody published, and what the model computes for it. None of these chose a parameter of the model.
+/// A published figure, and the model's value for it. None of these chose a parameter of the model.
 struct Check {
   std::string what;
   std::string unit;
@@ -29,11 +29,11 @@ struct Source {
 };
 std::vector<Source> sources();
 
-/// The time in which a CPU's store reaches the other host's memory and is noticed there, with so many switch chips
-/// between the hosts, in microseconds.
+/// The time in microseconds in which a CPU's store reaches the other host's memory and is noticed there. `chips`:
+/// switch chips between the hosts.
 Range message_latency(unsigned chips, const Assumptions& assumptions);
 
-/// So much of a drive's reads took at most so long: `nines` is -log10 of the rest, 2 for 99 of 100.
+/// The time in which a part of a drive's reads ended: `nines` is -log10 of the rest, 2 for 99 of 100.
 struct Quantile {
   double nines;
   double us;

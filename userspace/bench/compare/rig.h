@@ -19,7 +19,7 @@ class Rig {
   /// `mtu`: of the hosts' network, in bytes, for NVMe-oF.
   Rig(cluster::Cluster& cluster, unsigned mtu) : cluster_(cluster), guests_(cluster), counters_(cluster), mtu_(mtu) {}
 
-  /// A scenario's drivers, whatever was there before. The path of its disk on its host.
+  /// Loads a scenario's drivers in place of any others. The path of its disk on its host.
   std::string enter(const Scenario& scenario);
   /// One drive for all hosts of any cluster, the lender too. The path of its disk on each.
   std::map<std::string, std::string> enter_sharing();

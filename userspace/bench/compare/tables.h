@@ -25,13 +25,13 @@ Table ledger_table(const Figures& figures);
 /// In which modules instructions run.
 Table module_table(const Figures& figures);
 Table model_table(const Figures& figures, const Assumptions& assumptions);
-/// What a link of each width would carry.
+/// The bandwidth that a link of each width would carry.
 Table bandwidth_table(const Figures& figures);
 Table checks_table(const Assumptions& assumptions);
 Table sources_table();
 Table sharing_table(const Figures& figures);
 Table aims_table(const Figures& figures);
-/// By function, where the instructions of a case go and those of what it is compared to: the largest differences first.
+/// By function, the instructions of a case and those of its stock case: the largest differences first.
 Table function_table(const Cell& cell, const std::string& host, std::size_t count);
 /// Empty tables are left out.
 std::vector<Table> all_tables(const Figures& figures, const Assumptions& assumptions);

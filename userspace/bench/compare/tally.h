@@ -12,7 +12,7 @@
 
 namespace smartio::bench_compare {
 
-/// What a host does that doesn't depend on how fast it is. Calls are counted where the functions begin.
+/// The work of a host that doesn't depend on its speed. Calls are counted where the functions begin.
 enum class Count : std::size_t {
   instructions,       ///< of all its vCPUs, but for those that spin
   spinning,           ///< instructions that wait for a lock: grows with how long the lock is held
@@ -28,7 +28,8 @@ enum class Count : std::size_t {
 };
 inline constexpr std::size_t kCounts = 11;
 /// The plugin counts a repeated string move as one instruction, however long it is. A copy without string moves takes a
-/// load and a store for each 32 bytes, with the widest registers that all x86-64 servers have: one for 16 bytes.
+/// load and a store for each 32 bytes. It uses the widest registers that all x86-64 servers have. So there is one
+/// instruction for 16 bytes.
 inline constexpr double kCopyStep = 16;
 /// "instructions", "DMA maps", …
 std::string_view name_of(Count count);

@@ -23,9 +23,9 @@ struct Interval {
 /// Of fio's --write_lat_log with --log_unix_epoch=1.
 Result<std::vector<Entry>> parse_latencies(std::string_view log);
 
-/// The longest that an I/O took which was completed in each interval, in milliseconds; with one I/O at a time that is
-/// the time in which none was. An interval without a completion is an error. `entries` and `intervals` are in the order
-/// of time.
+/// The longest time of an I/O that was completed in each interval, in milliseconds. With one I/O at a time that is the
+/// time in which none was completed. An interval without a completion is an error. `entries` and `intervals` are in the
+/// order of time.
 Result<std::vector<double>> blackouts(const std::vector<Entry>& entries, const std::vector<Interval>& intervals);
 
 }  // namespace smartio::bench_failover

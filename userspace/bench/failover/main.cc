@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// smartio-bench-failover: what make bench-failover runs. Brings a cluster with two cables up, pulls them under I/O, and
-// prints how long that stood still, beside NVMe-oF over TCP on two networks; docs/failover.md says what was seen.
+// smartio-bench-failover, the program behind make bench-failover. Brings a cluster with two cables up, pulls them under
+// I/O, and prints how long the I/O stood still. NVMe-oF over TCP on two networks stands beside it. docs/failover.md has
+// the results.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -59,7 +60,7 @@ int run(const Options& options) {
     Rig rig(cluster);
     measure(rig, options, figures);
   });
-  // What was measured before something failed is worth seeing, too.
+  // The figures measured before an error are worth seeing, too.
   if (!figures.blackouts.empty() || !figures.throughput.empty()) {
     fmt::print("\n{}", report(figures));
     bench::write_figures(options.output, to_json(figures));

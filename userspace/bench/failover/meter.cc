@@ -18,7 +18,7 @@ namespace {
 
 // NVMe-oF/TCP notices by its keep-alives (5 s), and tries to connect again every 10 s.
 constexpr auto kPatience = 120s;
-constexpr double kGoesOn = 20;  // so many more I/Os: it goes on
+constexpr double kGoesOn = 20;  // further I/Os that show the recovery
 constexpr double kLogMs = 10;   // fio's log: the longest latency of each such time
 
 constexpr std::string_view kLatencies = "/run/blackout_lat.1.log";

@@ -15,8 +15,8 @@ namespace smartio::bench_failover {
 using Progress = std::function<void(unsigned done)>;
 
 /// One I/O at a time, reads and writes of 4 KiB, while the cable that carries them is lost `samples` times and put
-/// back, at random moments of what each side asks the other periodically. What was measured before an error is given,
-/// with the error.
+/// back. The moments are random within the period of the heartbeats or keep-alives. After an error the result has the
+/// samples before it, and the error.
 Blackout measure_blackouts(Rig& rig, Transport transport, const std::string& disk, Loss how, unsigned samples,
                            const Progress& progress);
 /// With one path, with all, with one cable pulled, and when it is back; `seconds` each.

@@ -13,8 +13,8 @@ namespace smartio::bench_failover {
 /// What happens to the cable that carries the I/O.
 enum class Loss {
   none,    ///< nothing: how long an I/O takes in as much time
-  down,    ///< it is pulled, both sides are told
-  silent,  ///< it swallows everything and tells nobody; a network is always lost so
+  down,    ///< it is pulled, and both sides are notified
+  silent,  ///< it drops everything and notifies no side; a network is always lost so
 };
 std::string_view name_of(Loss loss);
 

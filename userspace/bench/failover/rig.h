@@ -37,7 +37,8 @@ class Rig {
  public:
   explicit Rig(cluster::Cluster& cluster) : cluster_(cluster), guests_(cluster) {}
 
-  /// The drive over this transport on the borrower, whatever was before: the path of its disk, all cables' paths live.
+  /// The drive over this transport on the borrower, in place of any other: the path of its disk, all cables' paths
+  /// live.
   std::string enter(Transport transport);
   /// Of nvme-core's multipath: numa, round-robin, queue-depth.
   void set_policy(std::string_view policy);

@@ -11,7 +11,7 @@
 
 namespace smartio::bench {
 
-/// What can be read of a cluster that is up with count_instructions, without its guests noticing.
+/// Reads counters of a cluster that is up with count_instructions, without its guests noticing.
 class Counters {
  public:
   explicit Counters(cluster::Cluster& cluster) : cluster_(cluster) {}

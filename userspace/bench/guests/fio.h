@@ -31,7 +31,7 @@ struct FioResult {
   double p999_us = 0;
 };
 
-/// Of what fio_command() prints; what comes before the first '{' (warnings) is skipped. An I/O error is an error.
+/// Parses the output of fio_command(); text before the first '{' (warnings) is skipped. An I/O error is an error.
 Result<FioResult> parse_fio(std::string_view text, bool write);
 
 }  // namespace smartio::bench

@@ -33,12 +33,12 @@ class Guests {
  public:
   explicit Guests(cluster::Cluster& cluster) : cluster_(cluster) {}
 
-  /// A piece of bash on a host, with `arguments` as $1 and so on: what it printed. Its failure is an error.
+  /// A piece of bash on a host, with `arguments` as $1 and so on: its output. Its failure is an error.
   std::string shell(const std::string& host, std::string_view text, std::vector<std::string> arguments = {},
                     std::chrono::seconds patience = std::chrono::seconds(60));
-  /// Starts a program that goes on by itself: nothing asks after it, so as not to disturb what is measured. One a host.
+  /// Starts a program that runs by itself. No command asks after it, so as not to disturb the measurement. One a host.
   void start(const std::string& host, const std::vector<std::string>& command);
-  /// What the program that start() started has printed so far.
+  /// The output so far of the program that start() started.
   std::string output(const std::string& host) { return shell(host, "cat /run/bench.out"); }
   /// Waits for its end: its output. Its failure is an error.
   std::string finish(const std::string& host, std::chrono::seconds patience);
@@ -46,7 +46,7 @@ class Guests {
   double completed(const std::string& host, const std::string& disk);
   /// The number that a piece of bash prints.
   double number(const std::string& host, std::string_view text, std::vector<std::string> arguments = {});
-  /// What is in a file of a host, which may be large.
+  /// The content of a file of a host, which may be large.
   std::string file(const std::string& host, std::string_view path);
 
  private:

@@ -52,7 +52,7 @@ for ((i = 0; i < 3000; i++)); do
 done
 exit 1)sh";
 
-// The lender's own driver has what nobody borrows any more.
+// Returns each device to the lender's own driver once it has no borrower.
 constexpr std::string_view kTakeBack = R"sh(for d in /sys/class/smartio_export/*/; do
   until [ -z "$(cat $d/borrowers)" ]; do sleep 0.02; done
   smartioctl unlend "$(basename $d)" > /dev/null

@@ -20,7 +20,7 @@ double lend_whole(Guests& guests, const std::string& host);
 double take_back_whole(Guests& guests, const std::string& host);
 /// No fio and no NVMe driver is left on a host, and nothing of it is lent: borrowers first, the lender last.
 void unlend(Guests& guests, const std::string& host);
-/// What a bash script prints as the PCI address of the lender's drive.
+/// A bash expression for the PCI address of the lender's drive.
 inline constexpr const char* kDriveAddress = "$(grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6)";
 /// Waits for the one NVMe disk of a host that can be read, and gives its path: /dev/nvmeXnY. If a drive is named, of
 /// the disks of that drive of the fabric (by its serial number, which begins with the name).

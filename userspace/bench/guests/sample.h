@@ -24,7 +24,7 @@ struct DriveWork {
 
 /// Of `fabric ledger`, both directions of all links together.
 Ledger ledger_from(const nlohmann::json& ledger);
-/// What has passed from one moment to another, for each of so many I/Os; what didn't is left out.
+/// The transactions between two moments, for each of `ios` I/Os; kinds without any are left out.
 Ledger ledger_per_io(const Ledger& from, const Ledger& to, double ios);
 /// Of `fabric drive NAME counters`.
 DriveWork drive_work_from(const nlohmann::json& counters);

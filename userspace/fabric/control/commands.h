@@ -18,16 +18,16 @@ namespace smartio::control {
 
 using Words = std::span<const std::string_view>;
 /// Gets all words of the request, the command's own included. Must not wait for a guest or for long: it runs on the
-/// control socket's one thread. What it returns becomes the answer's members ("ok" is added); anything but an object
-/// or null stands there as "result".
+/// control socket's one thread. The members of a returned object become the answer's members ("ok" is added). Any value
+/// but an object or null becomes the member "result".
 using Handler = std::function<Result<nlohmann::json>(Words)>;
 
-/// The commands of the control socket. Each part of the fabric adds its own, so this knows none of them.
+/// The commands of the control socket. Each part of the fabric adds its own, so this class knows none of them.
 ///
-/// A pattern is what people read in `help`: `link NAME up`, `link NAME flap MS`, `ledger [LINK]`,
-/// `lan partition HOSTS…`. Small letters stand for themselves, capitals for any word, `a|b` for one of several,
-/// brackets for words that may be left out at the end, `…` for one or more words. The first pattern that fits is
-/// taken, those with more literal words first. Any thread.
+/// A pattern is the text that `help` shows: `link NAME up`, `link NAME flap MS`, `ledger [LINK]`, `lan partition
+/// HOSTS…`. Small letters stand for themselves, capitals for any word, `a|b` for one of several. Brackets hold words
+/// that may be missing at the end, `…` means one or more words. The first pattern that fits is taken, those with more
+/// literal words first. Any thread.
 class Commands {
  public:
   /// Throws std::invalid_argument for a pattern that is malformed or there already.

@@ -18,7 +18,7 @@ FrameReader::Next FrameReader::next() {
       return {.found = Found::frame, .wire = wire};
     }
   }
-  // What is left begins a frame: move it to the front, so that there is room for the rest.
+  // The rest begins a frame. Moving it to the front makes room for the frame's other bytes.
   if (begin_ != 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, left);
     begin_ = 0;

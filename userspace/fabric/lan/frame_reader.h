@@ -43,7 +43,7 @@ class FrameReader {
   static_assert(kCapacity > 2 * (kPrefix + kMaxFrame));
 
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0;  ///< of what has not been handed out
+  std::size_t begin_ = 0;  ///< of the bytes that next() has not returned
   std::size_t end_ = 0;
 };
 

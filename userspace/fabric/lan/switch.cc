@@ -114,7 +114,7 @@ void Switch::attach(std::size_t index) {
   auto& port = ports_[index];
   UniqueFd fd(::accept4(port.listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!fd) return;
-  // A host has one QEMU. If it was started again, the one before is gone, whether or not we have heard of it.
+  // A host has one QEMU. A new connection means that it was started again: the earlier QEMU has ended.
   if (port.fd) detach(index);
   if (!watch(epoll_.get(), EPOLL_CTL_ADD, fd.get(), EPOLLIN, connection_key(index))) {
     spdlog::error("lan: {}: epoll: {}", port.name, std::strerror(errno));
@@ -211,7 +211,7 @@ void Switch::flush(std::size_t index) {
     const auto sent = ::send(port.fd.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      if (!try_again(errno)) port.out.clear();  // it is gone: receive() will hear of it, with all the rest
+      if (!try_again(errno)) port.out.clear();  // the connection has ended: receive() detaches it
       break;
     }
     port.out.pop(static_cast<std::size_t>(sent));
@@ -224,7 +224,7 @@ void Switch::flush(std::size_t index) {
 }
 
 void Switch::flush_all() {
-  // A port that waits for its socket is told by epoll; all others send now what this round has brought.
+  // epoll reports a port that waits for its socket. All others send this round's frames now.
   for (std::size_t index = 0; index < ports_.size(); index++)
     if (!ports_[index].wants_out) flush(index);
 }

@@ -19,7 +19,7 @@
 
 namespace smartio::lan {
 
-/// What a port has seen.
+/// The counters of a port.
 struct Counters {
   std::uint64_t frames_in = 0;  ///< from the guest
   std::uint64_t bytes_in = 0;
@@ -38,10 +38,10 @@ struct PortStatus {
   Counters counters;
 };
 
-/// The cluster's IP network: an Ethernet learning switch between the hosts' `-netdev stream` sockets, one listening
-/// socket a host, so that a port has its host's name, and one for each network device besides. One thread of its own; a
-/// guest that is slow loses frames and holds up nobody; one that sends nonsense loses its connection. Methods: any
-/// thread.
+/// The cluster's IP network: an Ethernet learning switch between the hosts' `-netdev stream` sockets. Each host has a
+/// listening socket of its own, so a port has its host's name. Each further network device has one as well. The switch
+/// has one thread of its own. A slow guest loses frames and delays no other guest. A guest that sends nonsense loses
+/// its connection. Methods: any thread.
 class Switch {
  public:
   struct PortConfig {
@@ -57,9 +57,9 @@ class Switch {
 
   /// Takes a host off the network, or puts it back. The connection stays.
   Result<void> set_port(std::string_view name, bool up);
-  /// Cuts or mends the way between two hosts.
+  /// Cuts or mends the path between two hosts.
   Result<void> set_pair(std::string_view a, std::string_view b, bool up);
-  /// Hosts of one group reach each other and nobody else; hosts that no group names are one more group.
+  /// Hosts of one group reach each other and no other host. Hosts that no group names are one more group.
   Result<void> partition(const std::vector<std::vector<std::string_view>>& groups);
   /// Undoes partition() and set_pair().
   void heal();

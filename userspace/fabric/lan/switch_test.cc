@@ -171,7 +171,7 @@ TEST_F(SwitchTest, RelearnsWhenAnAddressMoves) {
   learn_all();
   c->unplug();
   EXPECT_TRUE(eventually([&] { return !port("c").connected; }));
-  c.emplace(folder / "c", 'b');  // the guest of c comes back with what was b's address
+  c.emplace(folder / "c", 'b');  // the guest of c returns with the former address of b
   EXPECT_TRUE(eventually([&] { return port("c").connected; }));
   c->send(Card::broadcast(), "moved");
   EXPECT_EQ(a->receive(), "moved");

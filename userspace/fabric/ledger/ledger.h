@@ -13,10 +13,10 @@ namespace smartio::ledger {
 /// Which way a request crosses a link: from the host on the NTB's primary side, or from the secondary's.
 enum class Direction : std::uint8_t { from_primary, from_secondary };
 
-/// Transactions and bytes of one cell of the ledger. `transactions` are TLPs as a PCIe link would carry them:
-/// a device's write is split at 256-byte boundaries (Max_Payload_Size), its read at 512-byte boundaries
-/// (Max_Read_Request_Size); a CPU's adjacent ascending stores within one 64-byte line of a window count as one,
-/// as write combining makes of them; every CPU load is one.
+/// Transactions and bytes of one cell of the ledger. `transactions` are TLPs as a PCIe link would carry them. A
+/// device's write is split at 256-byte boundaries (Max_Payload_Size), its read at 512-byte boundaries
+/// (Max_Read_Request_Size). A CPU's adjacent ascending stores within one 64-byte line of a window count as one, as
+/// write combining would merge them. Every CPU load is one.
 struct Cell {
   std::uint64_t transactions = 0;
   std::uint64_t bytes = 0;

@@ -96,7 +96,7 @@ Status set_features(ActiveCommand& x) {
   const std::uint32_t events_before = x.drive.features.current(FeatureId::async_event_configuration);
   const Status set = x.drive.features.set(id, x.entry.cdw11, save);
   if (!set.ok()) return x.refuse(set, set == status::kFeatureNotSaveable ? at::kDword10 : at::kDword11);
-  // Without the cache, what is in it must not wait for a flush any more.
+  // Without the cache, its blocks must not wait for a flush any more.
   if (!x.drive.cache_enabled()) x.drive.cache.flush(nullptr);
   // A warning that stands already is reported when its event is enabled.
   if (id == id_of(FeatureId::async_event_configuration)) {

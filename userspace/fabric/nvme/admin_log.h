@@ -32,7 +32,7 @@ class AdminLog {
   }
 
  private:
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::uint64_t count_ = 0;
   std::deque<Entry> entries_;
 };

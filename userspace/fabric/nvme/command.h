@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The interface between the queue engine (controller.*), which fetches commands and posts completions, and the
-// command set (admin_*, io_*), which carries them out and knows nothing of queues, doorbells or PRPs.
+// The interface between the queue engine (engine.*) and the command set (admin_*, io_*). The engine fetches commands
+// and posts completions. The command set carries commands out and knows nothing of queues, doorbells or PRPs.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ struct EngineError {
   std::uint32_t nsid = 0;
 };
 
-/// What the drive did since it was made; never reset.
+/// The drive's counters since it was made; never reset.
 struct DriveCounters {
   std::uint64_t read_commands = 0;
   std::uint64_t write_commands = 0;
@@ -60,14 +60,14 @@ struct NamespaceStatus {
 };
 
 /// The NVM command set and the media of one drive: everything of the controller except queues and registers. The queue
-/// engine keeps for itself: Create/Delete I/O Queue, Abort, Asynchronous Event Request, and the features Number of
-/// Queues, Interrupt Coalescing and Interrupt Vector Configuration; all others it hands to execute_admin() and
-/// execute_io() (unknown opcodes too: they are refused and logged here).
+/// engine itself carries out Create/Delete I/O Queue, Abort and Asynchronous Event Request. So it does with the
+/// features Number of Queues, Interrupt Coalescing and Interrupt Vector Configuration. It hands all other commands to
+/// execute_admin() and execute_io(). Unknown opcodes are refused and logged here.
 ///
 /// Threads: execute_*() come from the drive's one worker thread. All other functions may be called from any thread at
-/// any time. One mutex guards all state; it is let go while a command waits for the host's memory (read_host), never
-/// while it is in the middle of the media, so a control call waits at most for one command's copy. A power cut,
-/// controller reset or namespace change in between is noticed when the command takes the mutex again.
+/// any time. One mutex guards all state. A command releases it while it waits for the host's memory (read_host), never
+/// in the middle of an access to the media. So a control call waits at most for one command's copy. A command notices a
+/// power cut, controller reset or namespace change in between when it takes the mutex again.
 class CommandSet {
  public:
   /// Opens or makes the media. Throws std::runtime_error with a sentence for a person where that fails.
@@ -90,14 +90,14 @@ class CommandSet {
 
   // The queue engine's, any thread.
   /// CC.EN went 1 -> 0, or a function reset: features fall back to their saved values, a committed firmware is
-  /// activated. Media and write cache stay. A command in the middle of its host transfer has no effect any more and
-  /// ends with Command Aborted due to Power Loss, which nobody sees.
+  /// activated. Media and write cache stay. A command in the middle of its host transfer has no effect any more. It
+  /// ends with Command Aborted due to Power Loss, a status that no host sees.
   void controller_reset();
   /// CC.SHN: everything cached becomes durable, and a later power cut is not an unsafe shutdown.
   void shutdown();
-  /// Power is lost and back: what was written since the last flush is gone, then as controller_reset().
+  /// Power is lost and back: data written since the last flush is lost, then as controller_reset().
   void power_cut();
-  /// Adds an entry to the Error Information log, for what the engine refused itself.
+  /// Adds an entry to the Error Information log, for a command that the engine itself refused.
   void record_error(const EngineError& error);
   /// Called with each event that is enabled (Asynchronous Event Configuration), from any thread, without the mutex.
   void set_event_sink(std::function<void(AsyncEvent)> sink);

@@ -257,8 +257,8 @@ TEST(DriveSetUp, FilesKeepWhatWasWritten) {
   std::filesystem::remove_all(folder);
 }
 
-// One worker, and everything that the control socket can do, at the same time: for the sanitizers. What the worker sees
-// must be one of the statuses that these calls can cause, and a block it reads must be one that was written.
+// One worker, and all calls of the control socket, at the same time: for the sanitizers. Each status that the worker
+// sees must be one that these calls can cause. Each block that it reads must be one that was written.
 TEST(DriveThreads, ControlCallsAndCommandsAtOnce) {
   DriveConfig config = TestDrive::small();
   config.cache = 64 << 10;

@@ -18,7 +18,7 @@
 
 namespace smartio::nvme {
 
-/// What a controller looks like.
+/// The properties of a controller.
 struct ControllerConfig {
   std::string name = "nvme0";  ///< for log lines and the worker thread's name
   unsigned queue_pairs = 32;   ///< I/O queue pairs; MSI-X has one vector more
@@ -70,7 +70,7 @@ class Controller final : public pci::Function {
   void set_fatal();
   /// CSTS.PP: commands wait until it is cleared, as during a firmware activation.
   void pause(bool paused) { engine_.pause(paused); }
-  /// Power is lost and comes back at once: unflushed data, queues and registers are gone.
+  /// Power is lost and returns at once: unflushed data, queues and registers are lost.
   void power_cut();
   [[nodiscard]] EngineSnapshot counters() const { return snapshot(counters_); }
   [[nodiscard]] std::vector<AdminLog::Entry> admin_log() const { return engine_.admin_log().entries(); }

@@ -19,7 +19,7 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// What the queue engine counts since the drive was made. Written by its worker only.
+/// The queue engine's counters since the drive was made. Written by its worker only.
 struct EngineCounters {
   std::array<Counter, 256> admin_opcodes;  ///< commands fetched, by opcode
   std::array<Counter, 256> io_opcodes;

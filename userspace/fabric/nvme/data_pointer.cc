@@ -175,7 +175,7 @@ Status DataMap::map_sgl(const Dma& dma, const SglDescriptor& first, std::uint64_
       }
     }
     if (follow) continue;
-    if (!last_segment) return status::kInvalidSglSegmentDescriptor;  // a segment must end with where to go on
+    if (!last_segment) return status::kInvalidSglSegmentDescriptor;  // the segment leads to no other one
     break;
   }
   return length_ == length ? status::kSuccess : status::kDataSglLengthInvalid;

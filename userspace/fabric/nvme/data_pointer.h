@@ -10,9 +10,9 @@
 
 namespace smartio::nvme {
 
-/// Where a command's data lies in host memory: its PRPs or SGL, walked once and flattened into pieces that are
-/// contiguous on the bus, so that a transfer is as few DMAs as can be. The work for one command is bounded by its
-/// length (PRPs) or by kMaxSglDescriptors (SGLs), whatever the host wrote. Worker only.
+/// The place of a command's data in host memory: its PRPs or SGL, walked once. The pieces are contiguous on the bus, so
+/// that a transfer takes as few DMAs as possible. The work for one command is bounded by its length (PRPs) or by
+/// kMaxSglDescriptors (SGLs), for any host. Worker only.
 class DataMap {
  public:
   /// Descriptors read at most for one command, segment descriptors included.
@@ -32,8 +32,8 @@ class DataMap {
   /// bytes only on the way to the host.
   Status map(const Dma& dma, const SubmissionEntry& entry, std::uint64_t length, bool to_host, Options options);
 
-  /// Moves bytes between the caller and the data, from `offset` on. Data Transfer Error when the bus refused a
-  /// read or the range is not within what was mapped.
+  /// Moves bytes between the caller and the data, from `offset` on. Data Transfer Error when the bus refused a read or
+  /// the range exceeds the mapped data.
   Status read(const Dma& dma, std::uint64_t offset, std::span<std::byte> into);
   Status write(const Dma& dma, std::uint64_t offset, std::span<const std::byte> from);
 

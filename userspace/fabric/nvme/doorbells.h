@@ -12,10 +12,10 @@
 
 namespace smartio::nvme {
 
-/// Where threads that store to a drive's registers leave word for its one worker: doorbell values, a bitmap of the
-/// doorbells written since the worker last looked, and a bell that wakes it if it sleeps. A store costs two atomic
-/// operations and makes a system call only if the worker sleeps; the worker's look costs one load a 64 bits, however
-/// many queues there are.
+/// The path from threads that store to a drive's registers to its one worker. It has doorbell values, a bitmap of the
+/// doorbells written since the worker last looked, and a bell that wakes a sleeping worker. A store costs two atomic
+/// operations, and makes a system call only if the worker sleeps. The worker's look costs one load for every 64
+/// doorbells.
 class Doorbells {
  public:
   /// Doorbell 2n is the tail of SQ n, 2n + 1 the head of CQ n (NVMe 1.4, 3.1.24 with DSTRD 0).
@@ -79,7 +79,7 @@ class Doorbells {
   void sleep(std::optional<std::chrono::steady_clock::time_point> deadline) {
     std::unique_lock lock(mutex_);
     sleeping_.store(true);
-    // Whoever rang before it could see `sleeping_` is seen here; whoever rings later takes the mutex to wake us.
+    // A thread that rang before it could see `sleeping_` is seen here. One that rings later takes the mutex to wake us.
     const auto woken = [this] { return !sleeping_.load(); };
     if (!anything()) {
       if (deadline) {

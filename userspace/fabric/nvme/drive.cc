@@ -27,7 +27,7 @@ Drive::Drive(DriveConfig config)
   commands_.set_log_read_sink([this](LogId log) { controller_.log_read(log); });
 }
 
-// The command set outlives the controller, but no event may reach a controller that is gone.
+// The command set outlives the controller, but no event may reach a destroyed controller.
 Drive::~Drive() {
   controller_.stop();
   commands_.set_event_sink({});

@@ -20,7 +20,7 @@ struct NamespaceConfig {
   std::uint32_t block_size = 512;    ///< 512 or 4096
 };
 
-/// What a drive is made of: the queue engine takes queue_pairs, cmb and sgl from it, the command set the rest.
+/// A drive's parameters: the queue engine takes queue_pairs, cmb and sgl from it, the command set the rest.
 struct DriveConfig {
   std::string name = "nvme0";  ///< serial number, NQN and namespace identifiers derive from name and host
   std::string host;

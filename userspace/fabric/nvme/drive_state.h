@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the command set's parts share: the state of one drive, and one command while it is carried out on it. Internal
-// to command_set.cc, admin_*.cc, io_*.cc, identify.cc, log_pages.cc and features.cc.
+// Shared by the command set's parts: the state of one drive, and one command while it is carried out on it. Internal to
+// command_set.cc, admin_*.cc, io_*.cc, identify.cc, log_pages.cc and features.cc.
 #pragma once
 
 #include <array>
@@ -109,8 +109,8 @@ struct DriveState {
   void reset_controller();
 };
 
-/// One command on its way. Holds the drive's mutex except inside map(), fetch() and finish(); the status of map() and
-/// fetch() must be looked at, as the drive may have been reset meanwhile.
+/// One command while it is carried out. Holds the drive's mutex except inside map(), fetch() and finish(). The caller
+/// must look at the status of map() and fetch(), as the drive may have been reset meanwhile.
 class ActiveCommand {
  public:
   ActiveCommand(DriveState& drive_state, CommandContext& context)
@@ -146,13 +146,13 @@ class ActiveCommand {
   /// A media error: counts it.
   Status refuse(const MediaFault& fault);
 
-  /// Lets go of the mutex and takes it again, so that another ActiveCommand of the same thread can go on in between.
+  /// Releases the mutex and takes it again, so that another ActiveCommand of the same thread can continue in between.
   void suspend() { lock_.unlock(); }
   void resume() { lock_.lock(); }
-  /// After the mutex was let go: whether the command may go on. Held by whoever asks.
+  /// After the mutex was released: whether the command may continue. The caller holds the mutex.
   [[nodiscard]] Status still_valid() const;
 
-  /// Logs a failure, lets go of the mutex and gives events away. Last call.
+  /// Logs a failure, releases the mutex and gives events away. Last call.
   Status finish(Status status);
 
  private:
@@ -164,7 +164,7 @@ class ActiveCommand {
   std::uint64_t lba_ = 0;
 };
 
-/// Lets go of `lock` and gives the collected events to the sinks.
+/// Releases `lock` and gives the collected events to the sinks.
 void unlock_and_notify(DriveState& drive, std::unique_lock<std::mutex>& lock);
 
 /// Byte offsets of command dwords in a submission entry, for ActiveCommand::refuse().

@@ -10,7 +10,7 @@
 namespace smartio::nvme {
 namespace {
 
-// Whatever stops the command that runs.
+// The requests that stop the running command.
 constexpr std::uint32_t kStops = Engine::kDisable | Engine::kReset | Engine::kPowerCut | Engine::kFatal;
 
 constexpr unsigned kSqEntryBits = 6;  // CC.IOSQES: 64 bytes
@@ -162,7 +162,7 @@ void Engine::disable() {
   registers_.controller_reset(true);
 }
 
-// Queues, what is held, events and features: the state after a reset. Nothing of it reaches the host.
+// Queues, held commands, events and features: the state after a reset. Nothing of it reaches the host.
 void Engine::drop_everything() {
   running_ = false;
   enabled_ = false;
@@ -245,8 +245,8 @@ void Engine::activate(SubmissionQueue& sq) {
   active_.push_back(&sq);
 }
 
-// Fetches and carries out a burst. The entries of a burst are read in one DMA and count as consumed from then on, so
-// no more are taken than the completion queue has room for.
+// Fetches and carries out a burst. One DMA reads the entries of a burst, and then they count as consumed. So the engine
+// takes no more than the completion queue has room for.
 void Engine::serve(SubmissionQueue& sq) {
   CompletionQueue& cq = *find_cq(sq.cq.value);
   const std::uint32_t room = cq.room();
@@ -392,7 +392,7 @@ void Engine::execute_fused(SubmissionQueue& sq, const Command& command) {
   complete(sq, command.entry, write_status, context_.result());
 }
 
-// What the engine refuses itself stands in the Error Information log as well.
+// Commands that the engine itself refuses are in the Error Information log as well.
 void Engine::report(const SubmissionQueue& sq, const SubmissionEntry& entry, Status& status) {
   if (status.ok()) return;
   status.more = true;

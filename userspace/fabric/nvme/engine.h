@@ -26,7 +26,7 @@
 
 namespace smartio::nvme {
 
-/// What a controller is made of, as its engine needs it.
+/// A controller's parameters, as its engine needs them.
 struct EngineConfig {
   std::string name = "nvme";  ///< for log lines
   unsigned queue_pairs = 32;  ///< I/O queue pairs at most
@@ -46,7 +46,7 @@ class Engine {
   static constexpr std::uint32_t kBurst = 32;
   /// Fatal errors that are logged; a guest can make as many as it likes.
   static constexpr std::uint64_t kLoggedFatals = 16;
-  /// Bytes moved for commands of a burst before the host hears of those that are done.
+  /// Bytes moved for commands of a burst before the host is notified of those that are done.
   static constexpr std::uint64_t kSignalBytes = 256 << 10;
 
   /// Things that other threads ask of the worker.
@@ -63,8 +63,8 @@ class Engine {
 
   void bind(pci::Port& port) { dma_.bind(port); }
 
-  /// Any thread. A running command has no further effect on the host, and its completion is not posted, from the
-  /// moment the worker sees a request other than kControl.
+  /// Any thread. When the worker sees a request other than kControl, a running command has no further effect on the
+  /// host. Its completion is not posted.
   void request(std::uint32_t requests);
   /// Any thread: an asynchronous event for the host.
   void raise(AsyncEvent event);
@@ -92,7 +92,7 @@ class Engine {
     SubmissionEntry entry{};
     std::optional<SubmissionEntry> compare;
   };
-  /// What is to become of a command or completion that a fault keeps back.
+  /// A command or completion that a fault keeps back.
   struct Held {
     QueueId sq;
     Command command;

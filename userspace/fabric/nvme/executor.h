@@ -9,8 +9,8 @@
 
 namespace smartio::nvme {
 
-/// What the queue engine asks of whatever carries its commands out: the command set of a drive, or a test's stand-in.
-/// All functions but record_error() come from the worker thread.
+/// The queue engine's interface to the executor of its commands: the command set of a drive, or a test's stand-in. All
+/// functions but record_error() come from the worker thread.
 class CommandExecutor {
  public:
   virtual ~CommandExecutor() = default;

@@ -19,10 +19,10 @@ class FakeCommand : public CommandContext {
   explicit FakeCommand(const SubmissionEntry& entry) : entry_(entry) {}
 
   SubmissionEntry entry_{};
-  std::vector<std::byte> host;        ///< the host's buffer; grows with what the drive writes
-  Status map_status;                  ///< what map_data() says
-  Status read_status;                 ///< what read_host() says
-  Status write_status;                ///< what write_host() says
+  std::vector<std::byte> host;        ///< the host's buffer; grows with the drive's writes
+  Status map_status;                  ///< the result of map_data()
+  Status read_status;                 ///< the result of read_host()
+  Status write_status;                ///< the result of write_host()
   std::function<void()> during_read;  ///< called while the drive waits for the host's data
   std::optional<std::uint64_t> mapped;
   std::uint64_t result = 0;

@@ -50,13 +50,13 @@ struct FaultRule {
   std::chrono::microseconds min{0};
   std::chrono::microseconds max{0};
   Status status = status::kInternalError;
-  std::uint64_t count = 0;  ///< ends after so many commands; 0: when it is removed
+  std::uint64_t count = 0;  ///< ends after this number of commands; 0: when it is removed
 
   [[nodiscard]] bool before_execution() const { return action <= Action::fail; }
 };
 
-/// The faults of one drive: the control socket adds rules and releases what is held, the worker asks what is to happen
-/// to each command. Any thread. A held command is dropped with its queue or by a reset, and never executed after.
+/// The faults of one drive. The control socket adds rules and releases held commands. The worker asks for the fate of
+/// each command. Any thread. A held command is dropped with its queue or by a reset, and never executed after.
 class Faults {
  public:
   using RuleId = std::uint64_t;
@@ -66,8 +66,8 @@ class Faults {
   struct Held {
     HeldId id = 0;
     bool completion = false;  ///< executed already; only its completion waits
-    bool timed = false;       ///< delayed, not held: goes on by itself
-    bool released = false;    ///< goes on as soon as the worker comes to it
+    bool timed = false;       ///< delayed, not held: continues by itself
+    bool released = false;    ///< continues as soon as the worker comes to it
     std::uint16_t queue = 0;
     std::uint16_t cid = 0;
     std::uint8_t opcode = 0;
@@ -77,19 +77,19 @@ class Faults {
 
   // The control socket's.
   RuleId add(FaultRule rule);
-  /// False if there is no such rule (any more). What it holds stays held.
+  /// False if there is no such rule (any more). Commands that it holds stay held.
   bool remove(RuleId id);
   void clear();
   struct Active {
     RuleId id;
-    FaultRule rule;      ///< count: what is left
+    FaultRule rule;      ///< count: commands left
     std::uint64_t hits;  ///< commands it acted on
   };
   [[nodiscard]] std::vector<Active> rules() const;
 
   /// In the order they were held.
   [[nodiscard]] std::vector<Held> held() const;
-  /// Lets a held command or completion go on, a delayed one too. False if there is no such one (any more).
+  /// Lets a held command or completion continue, a delayed one too. False if there is no such one (any more).
   bool release(HeldId id);
   /// Returns how many.
   std::size_t release_all();
@@ -107,11 +107,11 @@ class Faults {
     Status status;
   };
   [[nodiscard]] std::optional<Verdict> judge(std::uint16_t sq, const SubmissionEntry& entry, bool before_execution);
-  /// Notes what the worker holds, so that it can be listed and released.
+  /// Records a command or completion that the worker holds, so that it can be listed and released.
   HeldId hold(std::uint16_t sq, const SubmissionEntry& entry, bool completion, bool timed);
-  /// The worker let it go, for whatever reason.
+  /// The worker does not hold it any more, for any reason.
   void drop_held(HeldId id);
-  /// What was released since the last call.
+  /// Those released since the last take_released().
   [[nodiscard]] bool any_released() const { return any_released_.load(); }
   [[nodiscard]] std::vector<HeldId> take_released();
 

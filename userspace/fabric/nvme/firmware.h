@@ -16,7 +16,7 @@
 namespace smartio::nvme {
 
 /// Firmware slots of the drive. An image is anything that starts with kMagic and an eight character revision; only the
-/// revision has an effect. Slot 1 holds what the drive was made with and is read only. Not thread-safe.
+/// revision has an effect. Slot 1 holds the drive's first firmware and is read only. Not thread-safe.
 class Firmware {
  public:
   static constexpr unsigned kSlots = 3;

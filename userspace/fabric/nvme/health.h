@@ -9,7 +9,7 @@
 
 namespace smartio::nvme {
 
-/// What the SMART / Health log reports: the drive's counters and its (settable) condition. Not thread-safe.
+/// The content of the SMART / Health log: the drive's counters and its (settable) condition. Not thread-safe.
 class Health {
  public:
   static constexpr std::uint16_t kWarningTemperature = 343;   ///< Kelvin, 70 °C

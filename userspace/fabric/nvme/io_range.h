@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the read-like and write-like commands have in common: dwords 10 to 12 name blocks (section 6.9, figure 370).
+// The read-like and write-like commands have this in common: dwords 10 to 12 name blocks (section 6.9, figure 370).
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ inline Durability durability_of(const ActiveCommand& x) {
   return (x.entry.cdw12 & kForceUnitAccess) != 0 || !x.drive.cache_enabled() ? Durability::durable : Durability::cached;
 }
 
-/// The first `bytes` of a buffer of the drive, which grows to what is needed, MDTS at most.
+/// The first `bytes` of a buffer of the drive. It grows as needed, to MDTS at most.
 inline std::span<std::byte> buffer(std::vector<std::byte>& storage, std::uint64_t bytes) {
   if (storage.size() < bytes) storage.resize(bytes);
   return std::span(storage).first(bytes);

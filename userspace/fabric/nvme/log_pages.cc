@@ -74,12 +74,13 @@ Status get_log_page(ActiveCommand& x) {
   if (offset % 4 != 0 || offset > page->size()) return x.refuse(status::kInvalidField, at::kDword12);
   if (length > x.drive.config.max_transfer()) return x.refuse(status::kInvalidField, at::kDword10);
 
-  std::vector<std::byte> data(length);  // what is beyond the page's end reads as zeroes
+  std::vector<std::byte> data(length);  // bytes beyond the page's end read as zeroes
   const std::uint64_t available = std::min<std::uint64_t>(length, page->size() - offset);
   std::memcpy(data.data(), page->data() + offset, available);
   if (const Status sent = x.send(data); !sent.ok()) return sent;
   if (retain) return status::kSuccess;
-  // The host has seen it: the list begins again, unless it changed while it was sent, and its event may come again.
+  // The host has read it: the list begins again, unless it changed meanwhile, and the page's event may be reported
+  // again.
   if (id == LogId::changed_namespaces && x.still_valid().ok()) x.drive.changed_namespaces.clear();
   x.drive.logs_read.push_back(id);
   return status::kSuccess;

@@ -22,11 +22,11 @@ class Media {
   /// `bytes` at `offset`, without a copy where the media is memory, else read into `scratch`, which is at least as
   /// long. Valid until the next call. Empty when the read failed.
   virtual std::span<const std::byte> view(std::uint64_t offset, std::uint64_t bytes, std::span<std::byte> scratch) = 0;
-  /// False when it failed; what was written by then is not known.
+  /// False when it failed; how much was written is then unknown.
   virtual bool write(std::uint64_t offset, std::span<const std::byte> data) = 0;
   /// Makes the range read as zeroes and gives its space back where it can.
   virtual bool discard(std::uint64_t offset, std::uint64_t bytes) = 0;
-  /// What is beyond the old size reads as zeroes.
+  /// Bytes beyond the old size read as zeroes.
   virtual bool resize(std::uint64_t bytes) = 0;
 };
 
@@ -35,9 +35,9 @@ Result<std::unique_ptr<Media>> make_ram_media(std::uint64_t bytes);
 
 /// A sparse file, made or grown to `bytes`. One that is larger already is refused: it belongs to another topology.
 ///
-/// It is read and written with system calls, not mapped: a full disk under a mapped file kills the process, and what
-/// fills it is a guest. Nothing is synced either: what a power cut of the *drive* loses is decided by WriteCache, and
-/// the file outlives the fabric's process in any case. It is not meant to outlive the machine's own power cut.
+/// It is read and written with system calls, not mapped. A full disk under a mapped file kills the process, and a guest
+/// could fill it. Nothing is synced either: WriteCache decides which data a power cut of the *drive* loses. The file
+/// outlives the fabric's process in any case. It is not meant to outlive the machine's own power cut.
 Result<std::unique_ptr<Media>> open_file_media(const std::filesystem::path& path, std::uint64_t bytes);
 
 }  // namespace smartio::nvme

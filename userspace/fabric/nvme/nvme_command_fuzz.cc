@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // libFuzzer: a hostile driver. The input is a stream of register stores, doorbells, submission queue entries, memory
-// contents, resets and faults against a whole drive with little memory behind it.
+// contents, resets and faults. A whole drive with little memory behind it takes them.
 #include <array>
 #include <cstring>
 

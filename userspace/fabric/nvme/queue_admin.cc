@@ -200,7 +200,7 @@ std::optional<Status> Engine::delete_cq(EngineContext& context) {
   return status::kSuccess;
 }
 
-// What can be aborted is what waits: a command that a fault keeps back, or an Asynchronous Event Request.
+// Only a command that waits can be aborted: one that a fault keeps back, or an Asynchronous Event Request.
 std::optional<Status> Engine::abort(EngineContext& context) {
   const SubmissionEntry& entry = context.entry();
   const std::uint32_t id = low16(entry.cdw10);

@@ -52,27 +52,27 @@ inline constexpr std::uint32_t kMaxMps = 4;
 inline constexpr std::uint32_t kMaxQueueEntries = 4096;
 /// CAP.TO in units of 500 ms: a command may wait this long for a read through the guest's QEMU.
 inline constexpr std::uint32_t kReadyTimeout = 60;
-/// What the host writes to NSSR for an NVM subsystem reset: "NVMe".
+/// The host writes this key to NSSR for an NVM subsystem reset: "NVMe".
 inline constexpr std::uint32_t kSubsystemResetKey = 0x4E564D65;
 
-/// The controller's registers below the doorbells: what they hold, which bits of them can be written, and which
-/// writes ask the queue engine to act. Any thread; one mutex, never held across a call to anything else. The
-/// engine, not the writing thread, carries a change of CC out, and answers by setting CSTS.
+/// The controller's registers below the doorbells: their values, their writable bits, and the writes that ask the queue
+/// engine to act. Any thread; one mutex, never held across a call to anything else. The engine, not the writing thread,
+/// carries a change of CC out, and answers by setting CSTS.
 class Registers {
  public:
-  /// What the engine has to do after a write, as bits.
+  /// The engine's tasks after a write, as bits.
   enum Action : std::uint32_t {
     kNothing = 0,
     kControl = 1U << 0,         ///< CC changed: enable, shut down
     kSubsystemReset = 1U << 1,  ///< the key was written to NSSR
     kCmbSpace = 1U << 2,        ///< CMBMSC changed
-    kDisable = 1U << 3,         ///< CC.EN went from 1 to 0, whatever it is by now
+    kDisable = 1U << 3,         ///< CC.EN went from 1 to 0, and may be 1 again by now
   };
 
   /// `cmb_bytes` 0: no controller memory buffer; else a multiple of 4 KiB in BAR `cmb_bar`.
   Registers(std::uint64_t cmb_bytes, unsigned cmb_bar);
 
-  /// Fills all of `data` from `offset`; what is reserved reads as 0.
+  /// Fills all of `data` from `offset`; reserved bytes read as 0.
   void read(std::uint64_t offset, std::span<std::byte> data) const;
   /// A store of any size and alignment, by byte lanes. Returns Action bits.
   std::uint32_t write(std::uint64_t offset, std::span<const std::byte> data);
@@ -93,8 +93,9 @@ class Registers {
   /// CSTS = (CSTS & ~clear) | set.
   void set_status(std::uint32_t clear, std::uint32_t set);
 
-  /// What a controller reset leaves: AQA, ASQ, ACQ and CMBMSC stay (NVMe 1.4, 7.3.2), CC and CSTS are as after power-on
-  /// but for CSTS.NSSRO. With `keep_control` CC is left as the host wrote it: the reset that clearing CC.EN asks for.
+  /// The state after a controller reset: AQA, ASQ, ACQ and CMBMSC stay (NVMe 1.4, 7.3.2). CC and CSTS are as after
+  /// power-on but for CSTS.NSSRO. With `keep_control` CC is left as the host wrote it: the reset that clearing CC.EN
+  /// asks for.
   void controller_reset(bool keep_control);
   /// Everything as after power-on. `subsystem_reset` sets CSTS.NSSRO.
   void power_on(bool subsystem_reset);

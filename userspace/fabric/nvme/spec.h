@@ -248,7 +248,7 @@ enum class AsyncEventType : std::uint8_t {
   io_command_set = 6,
 };
 
-/// What the result of a completed Asynchronous Event Request says.
+/// The result of a completed Asynchronous Event Request.
 struct AsyncEvent {
   AsyncEventType type = AsyncEventType::error;
   std::uint8_t info = 0;

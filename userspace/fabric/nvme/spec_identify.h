@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Identify data structures of the NVM Express Base Specification 1.4c, section 5.15.2, with the fields of the NVM
+// Identify data structures of the NVM Express Base Specification 1.4c, section 5.15.2. They have the fields of the NVM
 // Command Set Specification 1.0 (Copy, command set specific Identify) that later controllers report in the same place.
 #pragma once
 

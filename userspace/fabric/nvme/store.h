@@ -67,7 +67,7 @@ class Store {
 
   /// Injected errors that a write does not mend.
   void add_fault(const FaultyRange& range) { faults_.push_back(range); }
-  /// Takes away injected faults and unreadable marks, whoever set them.
+  /// Removes all injected faults and unreadable marks.
   void clear_faults();
 
   /// Everything cached becomes durable.

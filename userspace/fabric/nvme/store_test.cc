@@ -320,9 +320,9 @@ TEST(Store, ShrinkingForgetsWhatIsBeyond) {
   EXPECT_EQ(cache.power_cut(), 1U);
 }
 
-// The power-cut semantics against a model that is obviously right: the state at the last flush, and a log of what was
-// written since. After a cut the media must be that state with all durable entries of the log and some of the cached
-// ones applied, each whole (that is AWUPF); with none of the cached ones if they all fitted into the cache.
+// The power-cut semantics against a model that is obviously right: the state at the last flush, and a log of later
+// writes. After a cut the media must be that state with all durable entries of the log and some of the cached ones
+// applied. Each entry is applied whole (that is AWUPF). No cached entry is applied if they all fitted into the cache.
 class PowerCut : public testing::TestWithParam<std::tuple<unsigned, std::uint64_t>> {};
 
 struct LogEntry {
@@ -405,7 +405,7 @@ TEST_P(PowerCut, LosesWholeWritesOnly) {
       ASSERT_EQ(shown(), replay(flushed, log, everything)) << "without a cut nothing is lost";
     }
   }
-  // The test must have met what it is about.
+  // The test must have seen both kinds of cuts.
   if (capacity != 0) {
     EXPECT_GT(cuts_that_lost, 10U);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// For tests, benchmarks and the fuzzer: a host without a guest. HostMemory is a Port over a plain array; TestHost
-// does what a driver does with a controller, in the caller's thread.
+// For tests, benchmarks and the fuzzer: a host without a guest. HostMemory is a Port over a plain array. TestHost does
+// a driver's work with a controller, in the caller's thread.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace smartio::nvme {
 
 /// Memory from bus address `base`; every other access is unclaimed. Accesses of 8 aligned bytes are atomic, so that a
-/// test's thread may poll what the worker writes.
+/// test's thread may poll memory that the worker writes.
 class HostMemory final : public pci::Port {
  public:
   explicit HostMemory(std::uint64_t size, std::uint64_t base = 0) : base_(base), words_(size / 8) {}
@@ -89,7 +89,8 @@ class HostMemory final : public pci::Port {
   std::uint64_t last_tag_ = 0;
 };
 
-/// A driver: registers, an admin queue, I/O queues, in a HostMemory. What a test has not asked for it does not check.
+/// A driver: registers, an admin queue, I/O queues, in a HostMemory. It checks only the conditions that a test asks
+/// for.
 class TestHost {
  public:
   static constexpr std::uint64_t kAdminSq = 0x10000;
@@ -155,7 +156,7 @@ class TestHost {
     io.clear();
   }
 
-  /// Puts an entry into the ring and, unless told otherwise, rings its doorbell.
+  /// Puts an entry into the ring and rings its doorbell, unless `ring_doorbell` is false.
   void submit(unsigned queue, const SubmissionEntry& entry, bool ring_doorbell = true) {
     Ring& ring = ring_of(queue);
     std::memcpy(memory_.at(ring.sq + ring.tail * 64ULL, 64).data(), &entry, 64);
@@ -250,7 +251,7 @@ class TestHost {
   HostMemory& memory_;
 };
 
-/// Stands in for the command set: one namespace of RAM with 512-byte blocks, and a record of what was asked.
+/// Stands in for the command set: one namespace of RAM with 512-byte blocks, and a record of its calls.
 class FakeCommands final : public CommandExecutor {
  public:
   explicit FakeCommands(std::uint64_t bytes = 1 << 20) : media(bytes) {}

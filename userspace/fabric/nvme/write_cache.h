@@ -33,7 +33,7 @@ class WriteCache {
   std::uint32_t begin();
   /// `before` is the block's content now, one logical block long. A block that is dirty already keeps its older image.
   void remember(Store& store, std::uint64_t lba, std::uint32_t group, std::span<const std::byte> before);
-  /// What the media has of these blocks is durable now.
+  /// The media's content of these blocks is durable now.
   void settle(Store& store, std::uint64_t lba, std::uint64_t blocks);
   /// The same for all of a store, or (null) for all stores.
   void flush(const Store* store);

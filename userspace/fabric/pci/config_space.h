@@ -20,15 +20,15 @@ class ConfigSpace {
 
   explicit ConfigSpace(const FunctionDescription& description);
 
-  /// Fills `data`; what lies beyond the 4 KiB reads as all ones.
+  /// Fills `data`; bytes beyond the 4 KiB read as all ones.
   void read(std::uint64_t offset, std::span<std::byte> data) const;
 
-  /// What a write changed, for the endpoint to act upon.
+  /// The effects of a write, for the endpoint to act upon.
   struct Change {
     bool decoding = false;              ///< a BAR or memory-space enable: who answers to which address
     bool function_level_reset = false;  ///< Initiate FLR was written
   };
-  /// Read-only bits keep their value; what lies beyond the 4 KiB is dropped.
+  /// Read-only bits keep their value; bytes beyond the 4 KiB are dropped.
   Change write(std::uint64_t offset, std::span<const std::byte> data);
 
   /// Back to the values after power-on.
@@ -40,7 +40,7 @@ class ConfigSpace {
   [[nodiscard]] bool memory_enabled() const;
   [[nodiscard]] bool bus_master() const;
 
-  /// What a BAR holds, whether it is decoded or not.
+  /// The address in a BAR, whether it is decoded or not.
   [[nodiscard]] BusAddress bar_address(unsigned bar) const;
 
   /// A BAR that answers to addresses now.

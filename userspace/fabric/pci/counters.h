@@ -11,7 +11,7 @@
 
 namespace smartio::pci {
 
-/// What an endpoint counts. Names for the control socket are in counter_name().
+/// The counters of an endpoint. Names for the control socket are in counter_name().
 enum class Count : std::uint8_t {
   config_reads,
   config_writes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What an endpoint is towards its guest: configuration space, BARs, interrupts, removal.
+// An endpoint as its guest sees it: configuration space, BARs, interrupts, removal.
 #include "fabric/pci/endpoint.h"
 
 #include <gmock/gmock.h>

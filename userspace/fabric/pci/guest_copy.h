@@ -13,8 +13,8 @@ namespace smartio::pci {
 
 static_assert(std::endian::native == std::endian::little, "guests are little endian and so are we");
 
-/// Copies into guest memory in ascending order. Every naturally aligned piece of up to 8 bytes becomes visible
-/// as a whole, since drivers poll phase bits and flags; more than 64 bytes go by memcpy in the middle.
+/// Copies into guest memory in ascending order. Every naturally aligned piece of up to 8 bytes becomes visible as a
+/// whole, since drivers poll phase bits and flags. Of more than 64 bytes, memcpy copies the middle.
 void copy_to_guest(std::byte* guest, std::span<const std::byte> data);
 
 /// Copies out of guest memory; naturally aligned pieces of up to 8 bytes are read as a whole.

@@ -31,8 +31,8 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  /// Puts `function` on this host's bus: binds it to its port and resets it (power_on). A function must not be
-  /// destroyed before every server has stopped and every function with threads of its own is gone; the host goes last.
+  /// Puts `function` on this host's bus: binds it to its port and resets it (power_on). The order of destruction: first
+  /// the servers stop, then functions with threads of their own are destroyed, then the others, and last the host.
   Endpoint& add(std::string name, Function& function);
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -57,7 +57,7 @@ class Host {
   [[nodiscard]] std::uint64_t loads_unclaimed() const { return loads_unclaimed_.load(std::memory_order_acquire); }
   void load_unclaimed() { loads_unclaimed_.fetch_add(1, std::memory_order_acq_rel); }
 
-  /// Tells which BARs of `endpoint` answer now; replaces what it told before.
+  /// Sets the BARs of `endpoint` that answer now, in place of those set before.
   void decode(Endpoint& endpoint, std::span<const ConfigSpace::DecodedBar> bars);
 
  private:

@@ -16,15 +16,15 @@
 
 namespace smartio::pci {
 
-/// What a device may do with a range of its host's memory.
+/// A device's rights to a range of its host's memory.
 struct Rights {
   bool read = false;
   bool write = false;
 };
 
-/// One function's DMA_MAP ranges: which bus addresses lead straight into memory that this process has mapped.
-/// Mapping and unmapping a range is a table insert. Thread-safe; readers hold a lock that unmapping waits for, so
-/// no copy into a range outlives the answer to its DMA_UNMAP, and readers that come later do not starve it.
+/// One function's DMA_MAP ranges: the bus addresses that lead straight into memory that this process has mapped.
+/// Mapping and unmapping a range is a table insert. Thread-safe. Unmapping waits for the lock that readers hold, so no
+/// copy into a range outlives the answer to its DMA_UNMAP. Later readers do not starve the unmapping.
 class MemoryMap {
  public:
   static constexpr std::size_t kMaxRanges = 65535;  ///< max_dma_maps of vfio-user

@@ -13,8 +13,8 @@
 
 namespace smartio::pci {
 
-/// What parts of one host's memory hold, by where this process has them mapped: a CPU's store into a submission
-/// queue is told from other stores, through whichever function it comes. Thread-safe; costs an atomic load while
+/// The kinds of parts of one host's memory, by the addresses at which this process has them mapped. They distinguish a
+/// CPU's store into a submission queue from other stores, through any function. Thread-safe; costs an atomic load while
 /// there are no tags.
 class MemoryTags {
  public:
@@ -24,17 +24,17 @@ class MemoryTags {
   };
   /// Tags all of `intervals` under one id, which is never 0. A byte that is tagged twice has the newer kind.
   std::uint64_t add(std::span<const Interval> intervals, AccessKind kind);
-  /// Unknown ids are ignored. What an overlapping older tag said is not brought back.
+  /// Unknown ids are ignored. The removal does not restore an overlapping older tag.
   void remove(std::uint64_t id);
   void clear();
   [[nodiscard]] std::size_t size() const { return count_.load(std::memory_order_relaxed); }
 
-  /// Answers for a run of stores: remembers the last interval. Holds no lock in between; a tag that is added
-  /// meanwhile counts from the next run on.
+  /// Answers for a run of stores: remembers the last interval. Holds no lock in between. A tag that is added meanwhile
+  /// counts from the next run on.
   class Lookup {
    public:
     explicit Lookup(const MemoryTags& tags) : tags_(tags), any_(tags.count_.load(std::memory_order_acquire) != 0) {}
-    /// The kind of what `memory` holds, `untagged` if nothing is known of it.
+    /// The kind of the data at `memory`, `untagged` if it has no tag.
     AccessKind kind(const std::byte* memory, AccessKind untagged) {
       if (!any_) return untagged;
       if (memory < begin_ || memory >= end_) search(memory);

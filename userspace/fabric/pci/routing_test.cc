@@ -16,7 +16,7 @@
 namespace smartio::pci {
 namespace {
 
-/// Remembers what was handed to QEMU, and answers reads with the address's low byte.
+/// Remembers the writes handed to QEMU, and answers reads with the address's low byte.
 class FakeLink : public GuestLink {
  public:
   bool post_write(BusAddress address, std::span<const std::byte> data) override {

@@ -18,14 +18,14 @@ struct BusAddress {
   constexpr BusAddress operator+(std::uint64_t bytes) const { return {value + bytes}; }
 };
 
-// Where x86 devices send their MSIs; never memory, whatever a guest maps there.
+// Where x86 devices send their MSIs. Never memory, even if a guest maps memory there.
 constexpr std::uint64_t kInterruptBegin = 0xfee00000;
 constexpr std::uint64_t kInterruptEnd = 0xfef00000;
 constexpr bool is_interrupt(BusAddress address) {
   return address.value >= kInterruptBegin && address.value < kInterruptEnd;
 }
 
-/// What a transaction carries: the columns of the ledger.
+/// The content of a transaction: the columns of the ledger.
 enum class AccessKind : std::uint8_t {
   command,     ///< submission queue entries, written by a CPU or fetched by a drive
   doorbell,    ///< NVMe queue doorbells
@@ -33,23 +33,23 @@ enum class AccessKind : std::uint8_t {
   list,        ///< PRP lists and SGL segments
   completion,  ///< completion queue entries
   interrupt,   ///< MSI messages (writes to 0xFEExxxxx)
-  message,     ///< whatever a CPU stores to or loads from the peer's memory: rings, bootstrap pages, test data
+  message,     ///< a CPU's stores to and loads from the peer's memory: rings, bootstrap pages, test data
   control,     ///< device registers other than doorbells
 };
 inline constexpr std::size_t kAccessKinds = 8;
 
 struct Load;
 
-/// What travels with an access from its origin to its end.
+/// The context of an access from its origin to its end.
 struct Transaction {
-  /// What the origin knows of it; `message` lets the place where it ends say better (a doorbell, an SQ).
+  /// The kind as the origin knows it. The end of the access may refine `message` (a doorbell, an SQ).
   AccessKind kind = AccessKind::message;
   /// NTBs crossed so far. Routing gives up at kMaxHops, so two windows that lead into each other end.
   std::uint8_t hops = 0;
-  /// Reads of devices only: may this wait for a guest's QEMU, as nobody waits for the device?
+  /// Reads of devices only: may this wait for a guest's QEMU? It may if no QEMU waits for the device.
   bool may_wait = false;
-  /// Loads of a guest's CPU only: its own QEMU waits for the answer, so it may wait for another one's if no circle of
-  /// hosts closes, and not for long (docs/fabric.md).
+  /// Loads of a guest's CPU only. The guest's own QEMU waits for the answer. So the load may wait for another QEMU only
+  /// if no circle of hosts closes, and not for long (docs/fabric.md).
   const Load* load = nullptr;
 };
 inline constexpr std::uint8_t kMaxHops = 4;
@@ -62,7 +62,7 @@ enum class Delivery : std::uint8_t {
   unclaimed,  ///< dropped; a read gave all ones
 };
 
-/// How an access ended, and what it turned out to be.
+/// How an access ended, and its kind as found at the end.
 struct Outcome {
   Delivery delivery = Delivery::unclaimed;
   AccessKind kind = AccessKind::message;

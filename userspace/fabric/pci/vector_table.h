@@ -11,9 +11,9 @@
 
 namespace smartio::pci {
 
-/// The MSI-X vectors of one function: the eventfd that each is signalled by, and which are pending. QEMU takes all
-/// vectors away whenever it adds or moves one, so an interrupt that meets no eventfd is kept and sent once there is
-/// one again. Thread-safe; signal() never blocks.
+/// The MSI-X vectors of one function: the eventfd that signals each, and which are pending. QEMU removes all vectors
+/// whenever it adds or moves one. So an interrupt without an eventfd is kept, and sent as soon as there is one again.
+/// Thread-safe; signal() never blocks.
 class VectorTable {
  public:
   explicit VectorTable(unsigned vectors) : vectors_(vectors) {}
@@ -22,12 +22,12 @@ class VectorTable {
   /// Vectors beyond the table are ignored.
   Signalled signal(unsigned vector);
 
-  /// Gives vectors [first, first + fds.size()) new eventfds, closes the old ones and sends what was pending. The
-  /// caller has checked the range, and that they are eventfds. Returns how many pending ones it sent.
+  /// Gives vectors [first, first + fds.size()) new eventfds, closes the old ones and sends pending interrupts. The
+  /// caller has checked the range, and that they are eventfds. Returns the number of pending interrupts that it sent.
   unsigned assign(unsigned first, std::span<UniqueFd> fds);
-  /// Takes the eventfds of [first, first + count) away.
+  /// Removes the eventfds of [first, first + count).
   void remove(unsigned first, unsigned count);
-  /// Takes all eventfds away; what is pending stays so.
+  /// Removes all eventfds; pending interrupts stay pending.
   void remove_all();
   /// The function was reset: nothing is pending any more.
   void forget_pending();

@@ -12,14 +12,14 @@ namespace smartio::pci {
 class Host;
 
 /// A load of a host's CPU from a BAR, while it is carried out. The host's QEMU waits for its answer, and does nothing
-/// for anybody else meanwhile.
+/// else meanwhile.
 struct Load {
   const Host& host;                             ///< whose CPU loads
   std::chrono::steady_clock::time_point until;  ///< then it has to be answered, with all ones if need be
 };
 
 /// Which hosts' QEMUs wait for each other. Hosts that waited in a circle would all stand still until QEMU gives up its
-/// messages: a wait that closes one is refused. One for the process. Thread-safe.
+/// messages. So a wait that closes a circle is refused. One for the process. Thread-safe.
 class Waits {
  public:
   /// Well below the 5 s after which QEMU takes a message for lost (x-msg-timeout of vfio-user-pci).
@@ -57,8 +57,9 @@ class Waits {
   [[nodiscard]] bool leads(const Host* from, const Host* to) const;
 
   const std::chrono::milliseconds patience_;
-  mutable std::mutex mutex_;  // protects waiting_
-  // Who waits for whom: few at a time, and without a circle. A pair may be there more than once.
+  mutable std::mutex mutex_;  // protects waiting_.
+  // Pairs of a host that waits and the awaited one: few at a time, and without a circle. A pair may be there more than
+  // once.
   std::vector<std::pair<const Host*, const Host*>> waiting_;
 };
 

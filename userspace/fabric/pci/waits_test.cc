@@ -74,7 +74,8 @@ TEST_F(Graph, NoCircleClosesWhoeverComesFirst) {
           if (!wait) continue;
           ++begun;
           waits_for[i] = hosts[to];
-          // Follow what the others have said of themselves. They say it after they began and unsay it before they end.
+          // Follow the other threads' entries. A thread makes its entry after its wait began and clears it before the
+          // wait ends.
           std::size_t at = to;
           for (unsigned step = 0; step < hosts.size(); ++step) {
             const Host* next = waits_for[at];

@@ -18,7 +18,7 @@ constexpr int kFillsAtOnce = 16;         // then it is time to look at the rest 
 constexpr std::size_t kMaxBatch = 4096;  // stores handed over together
 constexpr std::size_t kAny = kMaxMessage - sizeof(Header);
 
-/// What a client says about itself that we care for.
+/// The largest transfer that the client's VERSION text allows.
 Result<std::uint32_t> max_transfer(std::span<const std::byte> text) {
   if (text.empty()) return kMaxTransfer;
   if (text.back() != std::byte{0}) return fail("VERSION with text that does not end");

@@ -16,9 +16,9 @@
 
 namespace smartio::vfio_user {
 
-/// One client of one endpoint, from its connect to its end: answers its requests. For the one thread that polls
-/// the socket; only the endpoint's DMA comes from other threads, through DmaRequests. The destructor detaches the
-/// endpoint, whatever the client left behind.
+/// One client of one endpoint, from its connect to its end: answers its requests. For the one thread that polls the
+/// socket. Only the endpoint's DMA comes from other threads, through DmaRequests. The destructor detaches the endpoint,
+/// in any state that the client left it in.
 class Connection {
  public:
   /// `wake` is signalled when there is something to send; poll it with the socket.
@@ -33,10 +33,10 @@ class Connection {
   [[nodiscard]] bool wants_input() const { return outbox_->pending_replies() <= Outbox::kMaxReplies; }
   [[nodiscard]] bool wants_output() const { return outbox_->queued(); }
 
-  /// Takes in what has come, up to a bound, and answers it. False: the client closed. An error says which message
-  /// was malformed and how; the connection must end then.
+  /// Takes in the bytes that have arrived, up to a bound, and answers their messages. False: the client closed. An
+  /// error says which message was malformed and how; the connection must end then.
   Result<bool> receive();
-  /// Sends what is queued. False: the client is gone.
+  /// Sends queued bytes. False: the client has disconnected.
   bool send() { return outbox_->drain(); }
 
  private:

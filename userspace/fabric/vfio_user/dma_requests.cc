@@ -14,8 +14,8 @@ constexpr std::uint16_t kWriteIds = 0x8000;
 // And so do writes that ask for a reply.
 constexpr std::uint16_t kAskedIds = 0x4000;
 constexpr std::size_t kSmall = 64;
-// What is read through QEMU is no memory. It loads it by eight bytes, each a round trip to the device that they belong
-// to, and its guest's CPUs stand still meanwhile: a heartbeat must fit in between.
+// Reads through QEMU never read memory. QEMU loads eight bytes at a time, each a round trip to the device that they
+// belong to. The guest's CPUs stand still meanwhile, and a heartbeat must fit in between.
 constexpr std::size_t kReadPiece = 512;
 
 Header request(std::uint16_t id, Command command, std::size_t body, std::uint32_t flags) {
@@ -83,7 +83,7 @@ bool DmaRequests::writes_answered(std::chrono::steady_clock::time_point until) {
 
 bool DmaRequests::read(pci::BusAddress address, std::span<std::byte> data,
                        std::optional<std::chrono::steady_clock::time_point> until) {
-  if (std::this_thread::get_id() == thread_.load()) return false;  // nobody would take the reply in
+  if (std::this_thread::get_id() == thread_.load()) return false;  // no thread would receive the reply
   const auto end = until.value_or(std::chrono::steady_clock::now() + deadline_);
   if (!writes_answered(end)) return false;
   const std::size_t most = std::min<std::size_t>(max_transfer_.load(std::memory_order_relaxed), kReadPiece);

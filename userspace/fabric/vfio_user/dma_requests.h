@@ -19,11 +19,12 @@
 
 namespace smartio::vfio_user {
 
-/// The device's requests to one guest's QEMU: DMA_WRITE, posted, and DMA_READ, waited for by the calling thread. Small
-/// writes, such as completions and those of registers, ask for a reply, so that an interrupt can be told when they have
-/// been carried out: QEMU takes all in order. A read is sent when those before it were answered. QEMU's event loop may
-/// run inside a write of a register, which waits for a disk there: it would take the read in, and refuse it, since a
-/// device of QEMU's own is not entered twice. Thread-safe; may outlive its connection, and then refuses everything.
+/// The device's requests to one guest's QEMU: DMA_WRITE is posted, the calling thread waits for DMA_READ. Small writes,
+/// such as completions and those of registers, ask for a reply. QEMU takes all requests in order, so the reply says
+/// when an interrupt may follow them. A read is sent after the replies to the earlier small writes. QEMU's event loop
+/// may run inside a register write, which waits for a disk there. QEMU would take the read in there and refuse it,
+/// since it does not enter a device of its own twice. Thread-safe. May outlive its connection, and then refuses
+/// everything.
 class DmaRequests final : public pci::GuestLink {
  public:
   /// `deadline` is that of reads that name no other. `refused` is called, on the connection's thread, for each posted
@@ -36,10 +37,10 @@ class DmaRequests final : public pci::GuestLink {
   bool read(pci::BusAddress address, std::span<std::byte> data,
             std::optional<std::chrono::steady_clock::time_point> until) override;
 
-  /// For the connection: which thread replies come in by, and how much the client takes in one message.
+  /// For the connection: the thread that receives replies, and the client's limit for one message.
   void set_thread(std::thread::id thread) { thread_ = thread; }
   void set_max_transfer(std::uint32_t bytes) { max_transfer_.store(bytes, std::memory_order_relaxed); }
-  /// For the connection: a reply came in. An error says what is wrong with it.
+  /// For the connection: a reply came in. An error describes the fault of a malformed reply.
   Result<void> reply(const Message& message);
   /// For the connection: it is over. Every read that waits fails now.
   void close();
@@ -70,7 +71,7 @@ class DmaRequests final : public pci::GuestLink {
   bool closed_ = false;
   std::uint64_t asked_ = 0;                                            // small writes posted
   std::uint64_t answered_writes_ = 0;                                  // of these, or that could not be sent
-  std::deque<std::pair<std::uint64_t, std::function<void()>>> after_;  // what is to be called at which answer
+  std::deque<std::pair<std::uint64_t, std::function<void()>>> after_;  // callbacks, by the count of answers
 };
 
 }  // namespace smartio::vfio_user

@@ -201,7 +201,7 @@ TEST_F(ShortDeadline, AReadThatNobodyAnswersEnds) {
   std::uint32_t value = 0;
   EXPECT_EQ(served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery, Delivery::unclaimed);
   EXPECT_EQ(value, ~0U);
-  // The answer that comes too late harms nobody.
+  // The late answer does no harm.
   client_.set_dma_handler({.read = [](BusAddress, std::span<std::byte>) { return true; }, .write = {}});
   ASSERT_TRUE(client_.serve(5s).value_or(false));
   EXPECT_TRUE(client_.info());
@@ -318,7 +318,7 @@ TEST_F(Dma, InterruptsAndDmaGoOnWhileGuestsComeAndGo) {
   device.request_stop();
   while (client_.serve(100ms).value_or(false)) {
   }
-  served_.replace(client_);  // whatever the device still waits for ends here
+  served_.replace(client_);  // ends every wait of the device
 }
 
 /// Two hosts whose windows lead to each other, at an address that only their QEMUs know.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a guest gets for each malformed message: the end of its connection, and nobody else's.
+// Each malformed message of a guest ends its connection, and no other.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -22,10 +22,9 @@ struct Message {
   std::vector<UniqueFd> fds;
 };
 
-/// Cuts a vfio-user byte stream into messages, many for each recvmsg. Descriptors stay with their message: a
-/// recvmsg on an AF_UNIX stream ends at (or inside) the piece that brings descriptors, and a sender's sendmsg
-/// starts with the message that they belong to; so they belong to the last message that starts in that chunk.
-/// For one thread.
+/// Cuts a vfio-user byte stream into messages, many for each recvmsg. Descriptors stay with their message. A recvmsg on
+/// an AF_UNIX stream ends at (or inside) the piece that brings descriptors. A sender's sendmsg starts with the message
+/// that they belong to. So they belong to the last message that starts in that chunk. For one thread.
 class MessageReader {
  public:
   MessageReader();
@@ -47,8 +46,8 @@ class MessageReader {
   static constexpr std::size_t kCapacity = 2 * std::size_t{kMaxMessage};
 
   std::unique_ptr<std::byte[]> buffer_;
-  std::size_t begin_ = 0;       // of what is not yet parsed, in buffer_
-  std::size_t end_ = 0;         // of what was received, in buffer_
+  std::size_t begin_ = 0;       // of the unparsed bytes in buffer_
+  std::size_t end_ = 0;         // of the received bytes in buffer_
   std::uint64_t position_ = 0;  // in the stream, of begin_
   std::deque<Rights> rights_;   // not yet given to a message, in order
 };

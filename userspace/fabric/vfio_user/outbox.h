@@ -16,9 +16,9 @@
 
 namespace smartio::vfio_user {
 
-/// What goes out on one connection. send() never blocks: what the socket does not take is queued, up to a limit,
-/// and the connection's thread sends it when poll says so. QEMU ends a connection on which it finds a part of a
-/// header, so messages are handed to the socket such that their headers never come apart. Thread-safe.
+/// The output of one connection. send() never blocks. Bytes that the socket does not take are queued, up to a limit,
+/// and the connection's thread sends them when poll says so. QEMU ends a connection on which it finds a part of a
+/// header. So the socket gets messages such that their headers never come apart. Thread-safe.
 class Outbox {
  public:
   /// `wake` is signalled when the queue is no longer empty: the connection's thread polls it.
@@ -35,14 +35,14 @@ class Outbox {
   bool send(const Header& header, std::span<const std::byte> part, std::span<const std::byte> data, Kind kind,
             std::span<const int> fds = {});
 
-  /// Sends what is queued, as far as the socket takes it. False: the connection is dead.
+  /// Sends queued bytes, as far as the socket takes them. False: the connection is dead.
   bool drain();
   [[nodiscard]] bool queued() const;
   /// Bytes of replies that wait: above kMaxReplies no more requests should be read.
   [[nodiscard]] std::size_t pending_replies() const;
   static constexpr std::size_t kMaxReplies = 4U << 20;
 
-  /// Nothing more is sent, what is queued is forgotten, and the other side sees the end of the connection.
+  /// Sends nothing more and drops the queue. The other side sees the end of the connection.
   void close();
 
  private:

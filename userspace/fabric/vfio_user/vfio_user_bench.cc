@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the way from a guest to a device costs, in a native client: region_access must have a median of at most
-// 15 us, posted_window_writes must reach 10 M/s.
+// The cost of the path from a guest to a device, in a native client. region_access must have a median of at most 15 us,
+// posted_window_writes must reach 10 M/s.
 #include <benchmark/benchmark.h>
 #include <spdlog/spdlog.h>
 

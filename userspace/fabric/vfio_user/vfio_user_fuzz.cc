@@ -113,7 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     alive = received && *received && connection.send();
     while (::recv(guest.get(), dropped.data(), dropped.size(), MSG_DONTWAIT) > 0) {
     }
-    // The device goes on meanwhile, wherever the guest lets it.
+    // The device is active meanwhile, as far as the guest allows it.
     if ((how & 0x40) != 0) {
       std::array<std::byte, 100> dma{};
       const pci::BusAddress address{input.take<std::uint64_t>()};

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-// fs_log: a writer whose acknowledged lines are known, so that after a crash somebody can say whether they are there.
-// `fs_log write FILE STATE` appends numbered lines to FILE, each followed by fsync, until STATE/stop exists or one
-// fails; STATE/done has the number of lines that were acknowledged, STATE/pause the longest time between two of them in
-// ms, and STATE/end appears at the end, with what the error was. `fs_log check FILE LINES` ends with 0 if FILE begins
-// with those.
-// `fs_log overwrite DISK BLOCK STATE` writes that block of 4 KiB directly, a number that grows in it, whatever comes of
-// it, until STATE/stop exists; STATE/done has the last number that was acknowledged, STATE/failed the last one that was
-// not.
+// fs_log: a writer whose acknowledged lines are known, so that a test can check them after a crash.
+//
+// fs_log write FILE STATE
+//    Appends numbered lines to FILE, each followed by fsync, until STATE/stop exists or one fails.
+//    STATE/done has the number of acknowledged lines, STATE/pause the longest time between two of them in ms.
+//    STATE/end appears at the end, with the error.
+// fs_log check FILE LINES
+//    Ends with 0 if FILE begins with those lines.
+// fs_log overwrite DISK BLOCK STATE
+//    Writes that block of 4 KiB directly, with a growing number in it, until STATE/stop exists. Continues after errors.
+//    STATE/done has the last acknowledged number, STATE/failed the last one that was not acknowledged.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// fs_worker: what applications do to a file system that several hosts have mounted, all at once, with every result
-// checked by whoever else can see it. Each host runs `fs_worker work FOLDER HOST HOSTS ROUNDS`; when all have ended,
-// each runs `fs_worker check FOLDER HOSTS ROUNDS`. Ends with 1 and says what was expected and seen if anything differs.
+// fs_worker: the work of applications on a file system that several hosts have mounted, all at once. Every host that
+// can see a result checks it. Each host runs `fs_worker work FOLDER HOST HOSTS ROUNDS`. When all have ended, each runs
+// `fs_worker check FOLDER HOSTS ROUNDS`. Ends with 1 and prints the expected and the seen value if they differ.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -36,7 +36,7 @@ constexpr std::size_t kFileBytes = 3 * 4096 + 100;  // of a file that is written
 constexpr std::size_t kRecordBytes = 32;            // of a line in the common log
 constexpr std::size_t kDirectBytes = 64 * 1024;     // of a direct write
 constexpr off_t kDirectStride = 1024 * 1024;        // between the parts of two hosts
-constexpr off_t kAllocatedBytes = 1024 * 1024;      // of what fallocate makes
+constexpr off_t kAllocatedBytes = 1024 * 1024;      // of the file that fallocate makes
 constexpr off_t kHoleAt = 256 * 1024;               // and the hole in it
 constexpr off_t kHoleBytes = 128 * 1024;
 
@@ -123,8 +123,8 @@ void look_at_others(const Work& work, unsigned round) {
   }
 }
 
-/// A file of all hosts, made by whoever comes first. On OCFS2, open() with O_CREAT alone fails with EEXIST if another
-/// host makes the file between this host's lookup and its own attempt (its create() knows nothing of O_EXCL).
+/// A file of all hosts, made by the first one. On OCFS2, open() with O_CREAT alone can fail with EEXIST. It does if
+/// another host makes the file between this host's lookup and its own attempt (its create() knows nothing of O_EXCL).
 UniqueFd open_common(const Work& work, const std::string& file, int flags) {
   const std::filesystem::path path = work.folder / file;
   try {
@@ -148,9 +148,9 @@ void lock(const UniqueFd& file, Lock kind, bool on) {
   checked(::fcntl(file.get(), F_SETLKW, &range), "fcntl lock");
 }
 
-/// Lines of all hosts in one file, under a lock: GFS2 gives the inode's lock away between looking up the end of the
-/// file and writing there (5 of 120 lines were lost without one), and OCFS2 takes the end that it knows, which fstat()
-/// asks for.
+/// Lines of all hosts in one file, under a lock. GFS2 releases the inode's lock between looking up the end of the file
+/// and writing there. 5 of 120 lines were lost without our lock. OCFS2 takes the end that it knows, which fstat() asks
+/// for.
 void append(const Work& work, unsigned round) {
   const UniqueFd file = open_common(work, "log", O_WRONLY | O_APPEND);
   lock(file, Lock::kFlock, true);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// late_read DISK BLOCK FILE FLAGS: reads 4 KiB at BLOCK (in 4 KiB), which has to be what is in FILE, or fail; then its
-// memory is filled with something else, and looked at until there is a file FLAGS.stop: nobody else may have written
-// there. Makes FLAGS.read or FLAGS.failed when the read has ended. Ends with 1 and says what was seen if anything is
-// wrong.
+// late_read DISK BLOCK FILE FLAGS: reads 4 KiB at BLOCK (in 4 KiB). The read must give the content of FILE, or fail.
+// Then the program fills the memory with other bytes, and looks at them until there is a file FLAGS.stop. No device may
+// have written there. Makes FLAGS.read or FLAGS.failed when the read has ended. Ends with 1 and describes the fault if
+// there is one.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ int run(const std::string& disk, off_t block, const std::string& expected, const
       ::pread(file.get(), buffer.data(), kBytes, block * static_cast<off_t>(kBytes)) == static_cast<ssize_t>(kBytes);
   if (read && !std::ranges::equal(buffer, reference))
     throw std::runtime_error("the read gave other data than expected");
-  // From now on this memory is nobody else's. The compiler doesn't know of devices that write to memory.
+  // From here on only this process may write to this memory. The compiler doesn't know of devices that write to memory.
   const std::span<volatile unsigned char> watched(memory.get(), kBytes);
   for (auto& byte : watched) byte = kPoison;
   open_file(flags + (read ? ".read" : ".failed"), O_WRONLY | O_CREAT);

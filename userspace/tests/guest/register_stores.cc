@@ -25,8 +25,8 @@ void store(const std::string& resource, std::size_t offset, std::uint64_t turns)
   if (mapped == MAP_FAILED) throw std::runtime_error(resource + ": cannot be mapped");
   const std::span registers(static_cast<std::uint32_t*>(mapped), kPage / sizeof(std::uint32_t));
   if (turns == 0) return;
-  // Assembler, for the compiler does not say how many instructions a turn has. The stores come first: QEMU's block goes
-  // on with what is behind them.
+  // Assembler, for the compiler does not say how many instructions a turn has. The stores come first: the other
+  // instructions of QEMU's block are behind them.
   asm volatile(
       "1:\n\t"
       ".rept 8\n\tmovl $0, (%[at])\n\t.endr\n\t"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-// Blocks of 4 KiB that say who wrote them, in which order and when: a late write is told from a good one.
+// Blocks of 4 KiB that have their writer, their order and their time in them, to distinguish a late write from a good
+// one.
 //
 // stamps write DISK FIRST COUNT HOST FLAGS
-//   Writes the COUNT blocks from FIRST on, each again and again, all at once, until there is a file FLAGS.stop or its
-//   write fails. Makes FLAGS.going once each block was written. Prints a line a block: BLOCK, SEQUENCE of the last
-//   write that was acknowledged, SEQUENCE of the last one that was sent, "failed" or "stopped".
+//    Writes the COUNT blocks from FIRST on, each again and again, all at once, until there is a file FLAGS.stop or its
+//    write fails. Makes FLAGS.going once each block was written. Prints a line a block: BLOCK, SEQUENCE of the last
+//    acknowledged write, SEQUENCE of the last one that was sent, "failed" or "stopped".
 // stamps once DISK FIRST COUNT HOST
-//   Writes each of them one time.
+//    Writes each of them one time.
 // stamps read DISK FIRST COUNT
-//   Prints a line a block: BLOCK HOST SEQUENCE TIME, in ns of HOST's monotonic clock. Fails at a block of two writes.
+//    Prints a line a block: BLOCK HOST SEQUENCE TIME, in ns of HOST's monotonic clock. Fails at a block of two writes.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>

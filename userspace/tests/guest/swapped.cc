@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-// Memory that the host has to swap out and in: each page says whose it is, its number, how often it was written, and
-// is filled with what follows from that.
+// Memory that the host has to swap out and in. Each page holds its host, its number and the count of its writes, and is
+// filled with bytes computed from these.
 //
 // swapped MIB HOST FLAGS
-//   Fills MIB MiB, then goes through the pages, in an order of chance, again and again: each is looked at, and written
-//   anew. Ends at a page that is not as it was written, or once there is a file FLAGS.stop and all of them were looked
-//   at once more. FLAGS.pages has the number of pages that were right so far.
+//    Fills MIB MiB. Then picks random pages, again and again, checks each and writes it again. Ends at a page that
+//    is not as it was written. Ends also after a last check of all pages, once there is a file FLAGS.stop.
+//    FLAGS.pages has the number of pages that were right so far.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>

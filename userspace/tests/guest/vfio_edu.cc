@@ -2,19 +2,21 @@
 // QEMU's "edu" device, driven from user space by vfio-pci (type 1).
 //
 // vfio_edu DOMAIN:BUS:SLOT.FUNCTION
-//   A buffer of this process is mapped for the device; the device copies 4 KiB of it into itself and back to another
-//   place, and raises its interrupt by MSI each time; then it computes, and raises the interrupt when it has the
-//   result.
-// vfio_edu DOMAIN:BUS:SLOT.FUNCTION store|fetch ADDRESS BYTES…
-//   The device stores so many bytes of 0xa5 at an address that nobody mapped for it, or fetches them from there; how
-//   many of those are 0xff is printed.
-// vfio_edu DOMAIN:BUS:SLOT.FUNCTION peer TARGET BAR ADDRESS
-//   The first 4 KiB of a BAR of another function, which is memory, are mapped for the device at ADDRESS. The device
-//   fetches them, and stores others there, several times. Then TARGET is let go, and "let-go 1" is printed. After each
-//   line "late" the device fetches and stores once more at ADDRESS; any other line ends it.
+//    A buffer of this process is mapped for the device. The device copies 4 KiB of it into itself and back to another
+//    place, and raises its interrupt by MSI each time. Then it computes, and raises the interrupt when it has the
+//    result.
 //
-// What comes of it is printed, one "WORD VALUE" a line. Ends with 1 if something can't be done; whether the values are
-// right is the caller's to judge.
+// vfio_edu DOMAIN:BUS:SLOT.FUNCTION store|fetch ADDRESS BYTES…
+//    The device stores BYTES bytes of 0xa5 at an address without a mapping for it, or fetches them from there. The
+//    number of those that are 0xff is printed.
+//
+// vfio_edu DOMAIN:BUS:SLOT.FUNCTION peer TARGET BAR ADDRESS
+//    The first 4 KiB of a BAR of another function, which is memory, are mapped for the device at ADDRESS. The device
+//    fetches them, and stores others there, several times. Then TARGET is released, and "let-go 1" is printed. After
+//    each line "late" the device fetches and stores again at ADDRESS. Any other line ends it.
+//
+// The results are printed, one "WORD VALUE" a line. Ends with 1 if an operation can't be done. The caller judges
+// whether the values are right.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/pci_regs.h>
@@ -69,7 +71,7 @@ constexpr std::uint64_t kDeviceBuffer = 0x40000;
 constexpr std::size_t kDeviceBufferSize = 4096;
 
 constexpr std::size_t kMemorySize = std::size_t{64} << 10U;
-/// Where in the buffer what comes back is stored.
+/// The place in the buffer of the data that the device stores back.
 constexpr std::size_t kBack = std::size_t{32} << 10U;
 constexpr int kPatienceMs = 30000;
 
@@ -234,7 +236,7 @@ void copy(const Registers& edu, int event, std::uint64_t from, std::uint64_t to,
   await_interrupt(edu, event, kInterruptDma, what);
 }
 
-/// What the device is told to do where it has nothing.
+/// An access by the device to an address where it has no mapping.
 struct Attack {
   bool store;
   std::uint64_t address;
@@ -373,7 +375,7 @@ void run(const std::string& pci, const std::vector<Attack>& attacks, const std::
   for (const Attack& one : attacks) attack(edu, event.get(), memory.bytes(), iova, one);
   if (!attacks.empty()) return;
 
-  // What it fetches differs from place to place, so that no piece can stand for another.
+  // The fetched data differs from place to place, so that no piece can stand for another.
   const std::span<std::uint8_t> bytes = memory.bytes();
   for (std::size_t i = 0; i < kDeviceBufferSize; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
   std::ranges::fill(bytes.subspan(kBack), std::uint8_t{0xee});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a controller finds in an entry of the admin queue if it fetches it while the manager writes.
+// The states of an admin queue entry that a controller can fetch while the manager writes it.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -33,7 +33,7 @@ TEST(AdminIdentify, ControllerIsOneOfSeveralWithoutOptionalCommands) {
   EXPECT_EQ(id.npss, 0);
 }
 
-// The manager's own, whatever the drive has.
+// The manager's own reservations, whether or not the drive has any.
 TEST(AdminIdentify, ReservationsAreThere) {
   nvme_id_ctrl id{};
   const admin_view view{.cntlid = 1, .mdts = 5, .subnqn = "nqn.x"};

@@ -71,7 +71,7 @@ nvme_command get_log(u8 lid, u64 dwords, u64 offset = 0) {
   return cmd;
 }
 
-// What the drive would transfer is what the manager has memory for.
+// The manager has memory for exactly the data that the drive would transfer.
 TEST(AdminTable, LogLengthIsTheCommands) {
   nvme_command cmd = get_log(NVME_LOG_SMART, 128);
   EXPECT_EQ(admin_classify(&cmd).data_len, 512U);

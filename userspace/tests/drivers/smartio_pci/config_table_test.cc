@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a borrower sees of configuration space, and what it may write.
+// The parts of configuration space that a borrower sees, and those that it may write.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a lender may say of a function.
+// The replies that a lender may give about a function.
 #include <gtest/gtest.h>
 
 #include <cstddef>

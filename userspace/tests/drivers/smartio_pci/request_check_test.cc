@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a borrower may ask for, and what a hostile one asks for.
+// The requests that a borrower may make, and those of a hostile one.
 #include <gtest/gtest.h>
 
 #include <cerrno>
