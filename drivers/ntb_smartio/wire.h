@@ -21,7 +21,7 @@
 #include <linux/smartio_message.h>
 
 #define WIRE_MAGIC	0x5349	/* "SI" */
-#define WIRE_VERSION	2
+#define WIRE_VERSION	3
 #define WIRE_APERTURES	4
 #define WIRE_NAME_LEN	64
 #define WIRE_PAGE_SHIFT	12

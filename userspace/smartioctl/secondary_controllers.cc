@@ -67,7 +67,7 @@ std::string failure(int status) {
                     : fmt::format("NVMe status {:#x}", static_cast<unsigned>(status));
 }
 
-/// How many each of `count` controllers gets, if they have `had` of them already. 0: the drive does not assign this kind.
+/// How many each of `count` controllers gets, if they have `had` already. 0: the drive does not assign this kind.
 Outcome<unsigned> share(const NvmeAdmin::Page& primary, const Kind& kind, unsigned count, unsigned had) {
   if ((primary[kResourceTypes] >> kind.type & 1U) == 0) return 0;
   const unsigned total = dword(primary, kind.capabilities);
