@@ -3,16 +3,17 @@
  * p2p_memory: lends a host's memory, and one interrupt, to a drive in another host.
  *
  * This is the borrower's half of the peer-to-peer tests (p2p_drive is the
- * lender's). It shows, with nothing but stock interfaces, what the whole
- * project stands on:
+ * lender's). With nothing but stock interfaces, it shows the basis of
+ * the whole project:
  *
  *   - The inbound memory window of the NTB is set once, to base 0 of the NTB
- *     function's own DMA address space. From then on a DMA address that
- *     dma_map_*() gives for that function is the offset into the window at
- *     which the other host, and every device in it, reaches that memory.
- *   - So the IOMMU of this host decides, page by page, what is reachable.
+ *     function's own DMA address space. After that a DMA address that
+ *     dma_map_*() gives for that function is an offset into the window. At
+ *     that offset the other host, and every device in it, reaches the memory.
+ *   - So the IOMMU of this host decides, page by page, which memory is
+ * reachable.
  *   - A window of 4 GiB also covers 0xFEE00000, where this host's interrupt
- *     messages go: whoever writes the right data to the right offset
+ *     messages go: a write of the right data to the right offset
  *     interrupts this host. The message is that of an MSI-X vector of the
  *     NTB function, added to those that its driver uses.
  *
@@ -80,18 +81,18 @@ struct p2p_buffer {
 };
 
 /**
- * struct p2p_memory - what is lent through one NTB
+ * struct p2p_memory - memory that is lent through one NTB
  * @ntb:	the NTB device of this host
  * @dev:	its PCI function, which makes the accesses of the other host
  * @dir:	its folder in debugfs
  * @lock:	protects @window and the window's registers
  * @window:	bytes of the inbound window while it is open, else 0
  * @window_max:	bytes that it can have
- * @quarantine:	what a shut window leads to, should its limit not hold
+ * @quarantine:	where a shut window leads to, should its limit not hold
  * @coherent:	from dma_alloc_coherent()
  * @queue:	one page of the same kind
  * @scattered:	single pages, mapped in one piece where there is an IOMMU
- * @stray:	one page whose mapping is gone
+ * @stray:	one page whose mapping was removed
  * @irq:	the added MSI-X vector
  * @message:	what has to be written, and where, to raise it
  * @interrupts:	how often it was raised
@@ -168,9 +169,9 @@ static void p2p_pages_free(struct p2p_buffer *buffer)
 }
 
 /*
- * Single pages; those for even places are taken before those for odd ones, so
- * that an allocator which hands out memory in order does not make neighbours
- * in the buffer neighbours in memory.
+ * Single pages. Those for even places are taken before those for odd ones. So
+ * an allocator that hands out memory in order does not make neighbours in the
+ * buffer neighbours in memory.
  */
 static int p2p_pages_alloc(struct p2p_buffer *buffer, struct device *dev,
 			   size_t size)
@@ -212,9 +213,9 @@ free:
 }
 
 /*
- * A page that was mapped and is not any more. It stays allocated, so that an
- * access that should have been refused shows, and hurts nobody. Without an
- * IOMMU nothing would refuse it: then there is no such page.
+ * A page that was mapped and is not any more. It stays allocated. So an access
+ * that should have been refused shows, and does no harm. Without an IOMMU no
+ * access would be refused: then there is no such page.
  */
 static int p2p_stray_alloc(struct p2p_buffer *buffer, struct device *dev)
 {
@@ -246,11 +247,10 @@ static int p2p_window_set(struct p2p_memory *p2p, bool open)
 		return ret;
 	}
 	/*
-	 * First the limit alone, which no access can slip through; then, for
-	 * a bridge that takes a limit of 0 for none, away from base 0, which
-	 * is where the open window leads to. The driver reads both registers
-	 * back, which pushes out whatever was posted through the window
-	 * before.
+	 * The limit is cleared first, alone, so that no access slips through.
+	 * Some bridges take a limit of 0 for no limit, so the base then moves
+	 * away from base 0 of the open window. The driver reads both registers
+	 * back, which pushes out writes posted through the window before.
 	 */
 	ret = ntb_mw_set_trans(p2p->ntb, NTB_DEF_PEER_IDX, P2P_WINDOW, 0, 0);
 	if (!ret)
@@ -549,9 +549,9 @@ static int p2p_memory_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_init(&p2p->lock);
 
 	/*
-	 * A window is as large on one side as on the other, and of our own
-	 * side this can be told with the cable out too: ntb_mw_get_align()
-	 * could not.
+	 * A window is as large on one side as on the other. The size of our own
+	 * side is known with the cable out too: ntb_mw_get_align() would fail
+	 * then.
 	 */
 	ret = ntb_peer_mw_get_addr(ntb, P2P_WINDOW, NULL, &p2p->window_max);
 	if (ret) {
@@ -609,8 +609,8 @@ static void p2p_memory_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_unlock(&p2p->lock);
 	if (ret) {
 		/*
-		 * Whoever is behind that window may still write: without bus
-		 * mastering it ends at the bridge.
+		 * Devices behind that window may still write: without bus
+		 * mastering their writes end at the bridge.
 		 */
 		dev_err(p2p->dev, "the window can't be shut: %d\n", ret);
 		pci_clear_master(ntb->pdev);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * peer_edu: a driver of QEMU's "edu" that knows nothing of lending. By the DMA
- * API it maps the first page of a BAR of another function, which is memory, and
- * has edu fetch from it and store there; then memory of this host, where the
- * other function's was:
+ * API it maps the first page of a BAR of another function, which is memory. It
+ * has edu fetch from it and store there. Then it does the same with memory of
+ * this host, mapped in place of the other function's:
  *
- *   modprobe peer_edu target=1001:00:00.0 bar=2
- *   cat /sys/module/peer_edu/parameters/fetched
+ *     modprobe peer_edu target=1001:00:00.0 bar=2
+ *     cat /sys/module/peer_edu/parameters/fetched
  *
- * The parameters that can't be set say what came of it: words, of 1024.
+ * The read-only parameters give the results: words, of 1024.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * smartio_starve: memory that is not there. Allocations of pages in the scope of
- * smartio_recovery_begin() fail from an order on, as those of a host whose
- * memory is fragmented, or all of them, as those of one whose reserves are gone.
+ * smartio_starve: makes allocations of pages fail in the scope of
+ * smartio_recovery_begin(). They fail from an order on, as on a host whose
+ * memory is fragmented. Or all of them fail, as on a host whose reserves are
+ * used up.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>

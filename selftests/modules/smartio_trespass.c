@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * smartio_trespass - a borrower's kernel that reaches for what it was not given.
+ * smartio_trespass - a borrower's kernel that exceeds its session's rights.
  * In debugfs:
  *
  *   smartio_trespass/store	write PHYSICAL-ADDRESS VALUE: a store of 32 bits,
@@ -10,8 +10,8 @@
  * It takes paths to functions that are lent as a whole, so smartio_pci must not
  * be loaded. For each:
  *
- *   smartio_trespass/NAME/claim	write SESSION: whatever a session allows,
- *				asked for in this one; read: "REQUEST ANSWER", a
+ *   smartio_trespass/NAME/claim	write SESSION: sends all requests of a
+ *				session in this one; read: "REQUEST ANSWER", a
  *				line each, an answer is 0 or a negative error
  */
 #include <linux/debugfs.h>
@@ -148,7 +148,7 @@ static void trespass_call(struct trespass *t, u64 id, const char *name,
 	kfree(reply);
 }
 
-/* What the lender's half is asked for. */
+/* Sends requests to the lender's half. */
 static void trespass_requests(struct trespass *t, u64 id)
 {
 	struct spci_describe_req describe = {
@@ -168,7 +168,7 @@ static void trespass_requests(struct trespass *t, u64 id)
 	trespass_call(t, id, "reset", &reset, sizeof(reset));
 }
 
-/* What the core is asked for. */
+/* Sends requests to the core. */
 static void trespass_core(struct trespass *t, u64 id)
 {
 	struct smartio_path *path = to_path(t->sdev);
@@ -186,7 +186,7 @@ static void trespass_core(struct trespass *t, u64 id)
 	trespass_says(t, "interrupt",
 		      path->ops->irq_move(path, id, &from, &to, CALL_MS));
 	trespass_says(t, "revoke", path->ops->revoke(path, id));
-	/* and the end of it, whose answer nobody hears */
+	/* and its end, a request without a reply */
 	path->ops->stopped(path, id);
 }
 

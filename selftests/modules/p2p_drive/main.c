@@ -4,13 +4,16 @@
  *
  * This is the lender's half of the peer-to-peer tests (p2p_memory is the
  * borrower's). The NTB that joins this host to the borrower has a window, a
- * BAR whose accesses come out on the borrower's side at the same offset. For a
- * drive of this host that is one more place on the bus. So with a command
- * whose PRPs point into the window the drive reads or writes the borrower's
- * memory; with a completion queue in the window the borrower sees the
- * completions; and with an MSI-X entry that holds the borrower's interrupt
- * message, moved by the window's place on the bus, the drive interrupts the
- * borrower. This host's CPUs have no part in any of it but to start it.
+ * BAR. Its accesses arrive on the borrower's side at the same offset. For a
+ * drive of this host that is one more range of the bus:
+ *
+ *   - With a command whose PRPs point into the window, the drive reads or
+ *     writes the borrower's memory.
+ *   - With a completion queue in the window, the borrower sees the completions.
+ *   - With the borrower's interrupt message in an MSI-X entry, moved by the
+ *     window's bus address, the drive interrupts the borrower.
+ *
+ * This host's CPUs only start all of that.
  *
  * The drive must be taken from the stock driver, and is given back by the same
  * three steps with "" or "nvme" for the name:
@@ -22,23 +25,26 @@
  * Then it has a folder in /sys/kernel/debug/p2p_drive, named after its PCI
  * function; the NTBs have theirs beside it (window.c):
  *
- *   window      PCI name of the NTB whose window leads to the borrower; empty
- *               for none. Choosing one sends interrupts and completions home.
- *   command     "read LBA BLOCKS ADDRESS" or "write LBA BLOCKS ADDRESS", with
- *               an ADDRESS that the borrower's p2p_memory tells, or "local" for
- *               the buffer below, or "peer"; returns when the command has ended
- *   result      of the last one: its NVMe status in hex (0x4 is a data transfer
- *               error, 0x4000 the bit Do Not Retry), "timeout" or an errno
- *   buffer      256 KiB of this host's memory
- *   peer        PCI name, BAR and size of memory on another function of this
- *               host, which a command may have for its data; empty for none.
- *               "peer" is its beginning. It says where the drive finds that.
- *   peer_memory what this host's CPU finds there
- *   cq          "lender", or the borrower's address of the completion queue
- *   interrupt   "off", "lender", or "borrower ADDRESS DATA"
- *   interrupts  how many came to this host
- *   irq         this host's number of that interrupt
- *   block_size  bytes of a block; blocks is their number
+ *    window      PCI name of the NTB whose window leads to the borrower; empty
+ *                for none. Choosing one sends interrupts and completions to
+ *                this host.
+ *    command     "read LBA BLOCKS ADDRESS" or "write LBA BLOCKS ADDRESS", with
+ *                an ADDRESS from the borrower's p2p_memory, or "local" for
+ *                the buffer below, or "peer"; returns when the command has
+ *                ended
+ *    result      of the last one: its NVMe status in hex (0x4 is a data
+ *                transfer error, 0x4000 the bit Do Not Retry), "timeout" or an
+ *                errno
+ *    buffer      256 KiB of this host's memory
+ *    peer        PCI name, BAR and size of memory on another function of this
+ *                host, for the data of commands; empty for none. "peer" in a
+ *                command is its beginning. Reads the drive's address of it.
+ *    peer_memory the contents, read by this host's CPU
+ *    cq          "lender", or the borrower's address of the completion queue
+ *    interrupt   "off", "lender", or "borrower ADDRESS DATA"
+ *    interrupts  how many came to this host
+ *    irq         this host's number of that interrupt
+ *    block_size  bytes of a block; blocks is their number
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -134,8 +140,8 @@ static void p2p_window_leave(struct p2p_drive *drive)
 }
 
 /*
- * Where this host has an IOMMU the drive reaches only what is mapped for it,
- * a BAR like any memory.
+ * Where this host has an IOMMU, the drive reaches only mapped addresses, of a
+ * BAR as of memory.
  */
 static int p2p_window_enter(struct p2p_drive *drive, struct p2p_window *window)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The smallest NVMe driver that does for these tests: an admin queue and one
- * I/O queue pair, both polled, one command at a time. What sets it apart is
- * that a command's data, and the I/O completion queue, can be at any address
- * that the controller can put on the bus: in this host's memory, or in another
- * host's, through an NTB's window.
+ * I/O queue pair, both polled, one command at a time. Unlike other drivers it
+ * takes any address that the controller can put on the bus. It does so for a
+ * command's data and for the I/O completion queue. Such an address is in this
+ * host's
+ * memory, or in another host's, through an NTB's window.
  *
  * All functions but p2p_nvme_start() are called under p2p_lock.
  */
@@ -56,7 +57,7 @@ static void p2p_queue_free(struct p2p_drive *drive, struct p2p_queue *queue)
 	queue->cq = NULL;
 }
 
-/* As a queue has to be before the controller is told of it. */
+/* Clears a queue, before the controller gets its address. */
 static void p2p_queue_reset(struct p2p_queue *queue)
 {
 	size_t bytes = P2P_QUEUE_DEPTH * sizeof(*queue->cq);
@@ -82,9 +83,9 @@ static u16 p2p_queue_status(struct p2p_queue *queue)
 }
 
 /*
- * Sends a command and polls for its completion.
- * Return: the NVMe status, 0 for success; -ENODEV if the controller is gone,
- * -ETIMEDOUT if nothing came: the caller must reset it then.
+ * Sends a command and polls for its completion. Return: the NVMe status, 0 for
+ * success; -ENODEV if the controller was removed; -ETIMEDOUT without a
+ * completion: the caller must reset it then.
  */
 static int p2p_submit(struct p2p_drive *drive, struct p2p_queue *queue,
 		      struct nvme_command *command)
@@ -277,7 +278,10 @@ static void p2p_cq_home(struct p2p_drive *drive)
 	drive->io.cq_remote = NULL;
 }
 
-/* Ends whatever the controller still does; all queues are here again. */
+/*
+ * Resets the controller, which ends its work; both queues are in this host
+ * again.
+ */
 static int p2p_reset(struct p2p_drive *drive)
 {
 	int ret;
@@ -336,9 +340,9 @@ int p2p_nvme_place_cq(struct p2p_drive *drive, bool remote, u64 address)
  * @address:	of the data, as the controller puts it on the bus; all of it
  *		lies there in one piece
  *
- * Return: the NVMe status (type and code, with More and Do Not Retry) or 0;
- * -EINVAL for more than a page of PRP entries, -ETIMEDOUT if it did not end,
- * after the controller was reset.
+ * Return: the NVMe status (type and code, with More and Do Not Retry) or 0.
+ * -EINVAL for more than a page of PRP entries. -ETIMEDOUT if it did not end;
+ * the controller was reset then.
  */
 int p2p_nvme_rw(struct p2p_drive *drive, u8 opcode, u64 lba, u32 blocks,
 		u64 address)
@@ -424,7 +428,7 @@ void p2p_nvme_stop(struct p2p_drive *drive)
 
 	if (drive->buffer)
 		p2p_disable(drive, true);
-	/* Whatever the controller makes of that, it does no more DMA. */
+	/* Even if the controller ignored that, it does no more DMA. */
 	pci_clear_master(drive->pdev);
 	p2p_cq_home(drive);
 	if (drive->buffer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of p2p_drive share; main.c says what the module is. */
+/* Declarations of the parts of p2p_drive; see main.c for its purpose. */
 #ifndef P2P_DRIVE_H
 #define P2P_DRIVE_H
 

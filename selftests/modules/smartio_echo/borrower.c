@@ -301,11 +301,11 @@ static int echo_bar(struct echo_path *path)
 				false);
 	if (PTR_ERR((__force void *)other) != -EACCES)
 		return -EPROTO;
-	/* a load over a link may be answered by nobody: it only must not hang */
+	/* a load over a link may get no answer: it only must not hang */
 	return path->sdev->local && first == ~0U ? -EIO : 0;
 }
 
-/* A segment and registers that stay mapped, whatever becomes of the session. */
+/* Maps a segment and registers that stay mapped after the session is over. */
 static int echo_hold(struct echo_path *path, size_t size)
 {
 	void __iomem *bar;
@@ -326,7 +326,7 @@ static int echo_hold(struct echo_path *path, size_t size)
 	return 0;
 }
 
-/* What a driver does that has not heard yet that its session is over. */
+/* Writes as a driver does that has not yet noticed the end of its session. */
 static int echo_late(struct echo_path *path)
 {
 	if (!path->held_bar || !path->held.io)
@@ -543,7 +543,7 @@ static void echo_borrower_event(struct smartio_device *sdev,
 	struct echo_path *path = dev_get_drvdata(&sdev->dev);
 
 	atomic_inc(event == SMARTIO_LOST ? &path->lost : &path->ready);
-	/* what is held is written to for longer than it should be */
+	/* a held mapping is written to for longer than it should be */
 	if (event == SMARTIO_LOST && !smartio_link_up(sdev) && !path->held_bar)
 		schedule_work(&path->stop);
 	if (event == SMARTIO_LOST && smartio_session_id(sdev))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The lender's half: a PCI driver that takes what driver_override gives it,
- * whatever it is, and lends it. What a device would do, this host's CPU does
- * in its place: it finds out where a device address leads (this host's memory,
- * or the window of an NTB) and loads or stores there.
+ * The lender's half: a PCI driver that takes any function that driver_override
+ * gives it, and lends it. This host's CPU does the work in place of the device.
+ * It finds out where a device address leads (this host's memory, or the window
+ * of an NTB) and loads or stores there.
  *
  * In debugfs, smartio_echo/lender: sessions opened, closed, and now; requests.
  */

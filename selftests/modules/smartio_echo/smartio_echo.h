@@ -9,8 +9,8 @@
 #define ECHO_BAR_SIZE	4096
 
 /**
- * enum echo_op - what a request asks for
- * @ECHO_INVERT: the data comes back, each byte inverted
+ * enum echo_op - kinds of requests
+ * @ECHO_INVERT: the data is returned, each byte inverted
  * @ECHO_SLEEP: the answer comes after @a milliseconds
  * @ECHO_NOTIFY: the data comes as @a notifications, their number in front
  * @ECHO_STORE: @size bytes of value @c are stored at the borrower's address @a,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The handshake as drivers/ntb_smartio/wire.h has it, far enough that the other
- * side is up; with hellos before it that the other side has to overlook, and
- * those that it has to refuse.
+ * side is up. Before the right hello it sends others, which the other side has
+ * to overlook, or to refuse.
  */
 #include <linux/crc32.h>
 #include <linux/delay.h>
@@ -19,7 +19,7 @@
 #define REFUSED_MS	12000
 
 /**
- * hostile_spads_read() - what the other side has written
+ * hostile_spads_read() - reads the other side's scratchpads
  * @h: the link
  * @spads: filled in
  */
@@ -61,7 +61,7 @@ void hostile_spads_write(struct hostile *h, u32 version, u32 boot, u32 flags)
 }
 
 /**
- * hostile_spads_clear() - nobody is there
+ * hostile_spads_clear() - shows the other side no driver here
  * @h: the link
  */
 void hostile_spads_clear(struct hostile *h)
@@ -97,7 +97,7 @@ static void hello_right(struct hostile *h, struct wire_hello *hello)
 	hello->apertures[0].size = cpu_to_le64(h->window_size);
 	export_uuid(hello->uuid, &h->uuid);
 	strscpy(hello->name, "hostile");
-	if (!rnd(h, 8))		/* one that nobody has heard of */
+	if (!rnd(h, 8))		/* unknown to the other side */
 		prandom_bytes_state(&h->rnd, hello->uuid, sizeof(hello->uuid));
 	hello_seal(hello);
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * smartio_hostile - the other end of a link of ntb_smartio, broken or hostile.
- * It takes the place of ntb_smartio on one host, shakes hands far enough, and
- * then writes random and nearly-right things into all that the other side has
- * opened for it: hellos, messages, counters, scratchpads, doorbells, its pool.
- * The other side may refuse it, or begin anew; nothing worse. In debugfs, for
- * each NTB:
+ * It takes the place of ntb_smartio on one host, and shakes hands far enough.
+ * Then it writes random and nearly-right data into all memory that the other
+ * side has opened for it: hellos, messages, counters, scratchpads, doorbells,
+ * its pool. The other side may refuse it, or begin again; nothing worse. In
+ * debugfs, for each NTB:
  *
  *   smartio_hostile/NAME/run	write: SECONDS SEED; fails if the other side did
  *				not come up again each time, or did not refuse
  *				what it must
- *   smartio_hostile/NAME/result	read: what the last run saw
+ *   smartio_hostile/NAME/result	read: results of the last run
  *
  * Of its own memory all that is mapped for the NTB is open, so it wants an
  * IOMMU. ntb_smartio must not be loaded on that host: it would have the NTB.
@@ -29,7 +29,9 @@
 
 /* A round lasts so long at most. */
 #define ROUND_MS	1500
-/* What it should be ended for takes the other side so long at most. */
+/*
+ * The most time that the other side takes to end the link after a bad message.
+ */
 #define END_MS		5000
 
 static struct dentry *hostile_dir;
@@ -199,7 +201,7 @@ static void hostile_remove(struct ntb_client *client, struct ntb_dev *ntb)
 {
 	struct hostile *h = ntb->ctx;
 
-	/* Waits for whoever is in one of the files. */
+	/* Waits for users of the files. */
 	debugfs_remove_recursive(h->dir);
 	hostile_spads_clear(h);
 	ntb_mw_set_trans(ntb, NTB_DEF_PEER_IDX, 0, 0, 0);

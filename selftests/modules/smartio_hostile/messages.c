@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is said while the other side is up: messages of every type, right in
- * form and wrong in content, and stores into whatever it has opened. What comes
- * back is read only to be answered wrongly.
+ * The messages while the other side is up: of every type, right in form and
+ * wrong in content, and stores into all memory that it has opened. Replies are
+ * read only to be answered wrongly.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -47,7 +47,7 @@ static void consumed(struct hostile *h, u32 count)
 	       &h->peer_boot->consumed.word);
 }
 
-/* Its hello, and what is not used; not the two counters. */
+/* Changes its hello, or an unused part of its page; not the two counters. */
 static void bad_boot(struct hostile *h)
 {
 	size_t at = rnd(h, offsetof(struct wire_boot, heartbeat));
@@ -144,7 +144,10 @@ static void advance(struct hostile *h, u32 slots)
 	h->position = (h->position + slots) % h->peer_slots;
 }
 
-/* As it should be, whatever is in it; the length is kept to. */
+/*
+ * Posts a message as the format requires, except for its contents; the length
+ * is kept to.
+ */
 static void post(struct hostile *h, struct wire_head *head, const void *payload)
 {
 	u32 length = le32_to_cpu(head->length), slots = wire_slots(length);
@@ -332,7 +335,10 @@ static void bad_slot(struct hostile *h)
 
 /* ---- other ways in ---- */
 
-/* Anywhere in what it has opened, but for what it reads the ring by. */
+/*
+ * Writes anywhere in the memory that it has opened, but for the words by which
+ * it reads the ring.
+ */
 static void scribble(struct hostile *h)
 {
 	u8 bytes[256];
@@ -362,10 +368,10 @@ static void spads(struct hostile *h)
 }
 
 /**
- * hostile_lives() - whether the other side goes on with this round
+ * hostile_lives() - whether the other side continues with this round
  * @h: the link
  *
- * Return: false once it began anew, or refuses.
+ * Return: false once it began again, or refuses.
  */
 bool hostile_lives(struct hostile *h)
 {
@@ -435,7 +441,7 @@ void hostile_end(struct hostile *h)
 		head.length = cpu_to_le32(WIRE_SLOT * 200);
 		post_head(h, &head);
 		break;
-	case 3:		/* has read what was never sent */
+	case 3:		/* claims to have read slots that were never sent */
 		consumed(h, h->rx_consumed + 1 + rnd(h, 1 << 30));
 		head.type = cpu_to_le16(WIRE_OPEN_SESSION);
 		post(h, &head, NULL);

@@ -26,15 +26,15 @@
  * @dma: its function
  * @dir: its files in debugfs
  * @lock: one run at a time; protects all below
- * @rnd: what is at random
+ * @rnd: state of the random numbers
  * @window_phys: outgoing window 0
  * @window_size: bytes of it
  * @boot: own bootstrap page
  * @boot_dma: where the other side finds it
  * @ring: own ring
  * @ring_dma: where the other side finds it
- * @uuid: whom it says it is: none that the other side knows, so that what it
- *	claimed to lend goes when the real host comes back
+ * @uuid: the one that it claims: none that the other side knows, so that its
+ *	false exports are removed when the real host returns
  * @generation: own
  * @peer_generation: of the other side, in this round
  * @peer: its hello
@@ -57,7 +57,7 @@
  * @ups: how often the other side came up
  * @messages: sent
  * @ended: how often the other side ended it
- * @result: what the last run saw
+ * @result: of the last run
  */
 struct hostile {
 	struct ntb_dev *ntb;
@@ -99,7 +99,7 @@ struct hostile {
 	char result[256];
 };
 
-/* What the other side's scratchpads say; version 0: nothing. */
+/* The other side's scratchpads; version 0: nothing. */
 struct hostile_spads {
 	u32 version;
 	u32 generation;

@@ -135,7 +135,7 @@ static size_t bad_attach(struct hostile *h)
 
 	memset(req, 0, sizeof(*req));
 	req->op = cpu_to_le16(SNVME_ATTACH);
-	/* A second one is wrong, whatever it says. */
+	/* A second one is wrong, with any version. */
 	req->version = cpu_to_le16(rnd(h, 2) ? SNVME_VERSION : rnd(h, 65536));
 	req->rsvd = cpu_to_le32(rnd(h, 2) ? 0 : rnd64(h));
 	return sizeof(*req);
@@ -164,7 +164,7 @@ static size_t bad_admin(struct hostile *h)
 		req->flags = cpu_to_le16(SNVME_ADMIN_WRITE);
 		size += rnd(h, 4096);
 		break;
-	case 3:		/* data that nobody spoke of */
+	case 3:		/* data that the request doesn't announce */
 		size += 1 + rnd(h, 4096);
 		break;
 	default:
@@ -173,7 +173,7 @@ static size_t bad_admin(struct hostile *h)
 	return size;
 }
 
-/* Commands that no client may give; what they are for is at random. */
+/* Commands that no client may give, with random purposes. */
 static size_t forbidden_admin(struct hostile *h)
 {
 	static const u8 opcodes[] = {
@@ -264,7 +264,7 @@ static int send_one(struct hostile *h)
 	return 0;
 }
 
-/* What is right must still be answered. */
+/* A correct request must still be answered. */
 static int check_alive(struct hostile *h)
 {
 	struct snvme_admin_req *req = (void *)h->p->message;

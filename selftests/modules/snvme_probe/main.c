@@ -168,7 +168,7 @@ int probe_pair_delete(struct probe *p, struct probe_pair *pair)
 	return ret;
 }
 
-/* So many pairs at once; the last one stays for the close to delete. */
+/* Creates @count pairs at once; the close deletes the last one. */
 static int probe_pairs(struct probe *p, enum snvme_placement placement,
 		       bool irq, u16 entries, unsigned int count)
 {
@@ -354,7 +354,7 @@ static void probe_remove(struct smartio_device *sdev)
 {
 	struct probe *p = dev_get_drvdata(&sdev->dev);
 
-	/* Waits for whoever is in one of the files. */
+	/* Waits for users of the files. */
 	debugfs_remove_recursive(p->dir);
 	kvfree(p->message);
 	kvfree(p->reply);

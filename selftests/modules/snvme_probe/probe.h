@@ -15,7 +15,7 @@
  * @sdev: the path
  * @dir: its files in debugfs
  * @lock: one command at a time; protects all below
- * @attached: what the manager said
+ * @attached: the manager's reply to SNVME_ATTACH
  * @message: room for a request
  * @reply: room for a reply
  * @notes: how many notifications came

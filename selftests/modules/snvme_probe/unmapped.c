@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A page that this host has not mapped for the drive, or an address where
- * smartio_nvme had one for a request: a Read command to it leaves it as it is,
- * a Write command from it brings nothing onto the media. Around them the same
- * queue pair does what is right.
+ * Commands to a page that this host has not mapped for the drive, or to an
+ * address where smartio_nvme had one for a request. A Read command to it must
+ * leave it as it is. A Write command from it must bring nothing onto the media.
+ * Around them the same queue pair executes correct commands.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
