@@ -60,7 +60,7 @@ class Controller final : public pci::Function {
   /// power_on cuts the power if the drive had been in use: a removed drive loses its cache.
   void reset(pci::ResetCause cause) override;
 
-  /// An asynchronous event for the host, and what lets the next one of its sort through.
+  /// An asynchronous event for the host, and the read of its log page, which admits the next one of its sort.
   void raise(AsyncEvent event) { engine_.raise(event); }
   void log_read(LogId log) { engine_.log_read(log); }
 
@@ -96,7 +96,7 @@ class Controller final : public pci::Function {
   EngineCounters counters_;
   Engine engine_;
   std::atomic<bool> used_{false};  // enabled since the power came on
-  std::jthread worker_;            // last: ends before what it works on
+  std::jthread worker_;            // last: ends before the members that it works on
 };
 
 }  // namespace smartio::nvme

@@ -17,7 +17,7 @@ class DataMap {
  public:
   /// Descriptors read at most for one command, segment descriptors included.
   static constexpr unsigned kMaxSglDescriptors = 4096;
-  /// Bytes a command may move at most; far above what MDTS allows.
+  /// Bytes a command may move at most; far above the limit by MDTS.
   static constexpr std::uint64_t kMaxLength = 64ULL << 20;
 
   struct Options {
