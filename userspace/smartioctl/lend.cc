@@ -397,7 +397,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
     return unlend_virtual(*pci, options);
   }
   if (service == nullptr) {
-    // Perhaps chosen, and not lent for some reason: the override is what keeps the stock driver away.
+    // Perhaps chosen, and not lent for some reason: the override keeps the stock driver away.
     const std::string kept_for = sysfs_.text(at(*pci) + "/driver_override");
     if (const auto chosen = std::ranges::find(kServices, kept_for, &Service::driver); chosen != kServices.end()) {
       give_back(*pci, *chosen, stock_driver(*pci, *chosen));
