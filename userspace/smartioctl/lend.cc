@@ -285,7 +285,7 @@ Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& o
   if (service_of(physical) != nullptr) {
     return refuse(fmt::format("{} is lent itself; smartioctl unlend {} first", physical, physical), Exit::kInUse);
   }
-  // At boot it may be on its way.
+  // At boot its driver may still be loading.
   if (driver(physical).empty()) {
     static_cast<void>(kernel_.load_module(sysfs_.text(at(physical) + "/modalias")));
     if (!wait_until(kProbePatience, [&] { return !driver(physical).empty(); })) {
