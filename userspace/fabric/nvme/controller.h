@@ -30,9 +30,9 @@ struct ControllerConfig {
 };
 
 /// An NVMe 1.4 controller as a PCI function: registers, doorbells and MSI-X in BAR0, the controller memory buffer, if
-/// there is one, in BAR2. Stores to BARs only leave word for the worker, the one thread that touches queues and host
-/// memory; loads are answered from registers. Everything public may be called from any thread, except where the
-/// worker is said to be a thread of the caller's.
+/// there is one, in BAR2. Stores to BARs only notify the worker, the one thread that touches queues and host memory.
+/// Loads are answered from registers. Everything public may be called from any thread, except where the worker is said
+/// to be a thread of the caller's.
 class Controller final : public pci::Function {
  public:
   static constexpr unsigned kRegisterBar = 0;

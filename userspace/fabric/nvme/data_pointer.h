@@ -28,8 +28,8 @@ class DataMap {
   /// Empty again; keeps its memory for the next command.
   void clear();
 
-  /// Walks the data pointer of `entry` for `length` bytes. `to_host` says which way they go: bit buckets take
-  /// bytes only on the way to the host.
+  /// Walks the data pointer of `entry` for `length` bytes. `to_host` is the direction: bit buckets take bytes only in
+  /// transfers to the host.
   Status map(const Dma& dma, const SubmissionEntry& entry, std::uint64_t length, bool to_host, Options options);
 
   /// Moves bytes between the caller and the data, from `offset` on. Data Transfer Error when the bus refused a read or

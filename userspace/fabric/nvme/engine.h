@@ -87,7 +87,7 @@ class Engine {
   [[nodiscard]] unsigned completion_queues() const;
 
  private:
-  /// A command on its way: one entry, or the two of a fused compare and write.
+  /// A command in flight: one entry, or the two of a fused compare and write.
   struct Command {
     SubmissionEntry entry{};
     std::optional<SubmissionEntry> compare;

@@ -20,7 +20,7 @@ class Store;
 /// a block become one, and only whole groups leave. Not thread-safe.
 class WriteCache {
  public:
-  /// `capacity` in bytes of user data; 0: no cache, reserve() always says no.
+  /// `capacity` in bytes of user data; 0: no cache, reserve() always returns false.
   explicit WriteCache(std::uint64_t capacity);
 
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
