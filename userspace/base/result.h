@@ -9,7 +9,7 @@
 
 namespace smartio {
 
-/// Why something failed, as one sentence for a person: what was tried, on what, and what would be right.
+/// Why an operation failed, as one sentence for a person: the operation, its object, and the remedy.
 struct Error {
   std::string message;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The life of a cluster whose QEMU and fabric are small shell scripts: what is started, what is told, what is left.
+// The life of a cluster whose QEMU and fabric are small shell scripts: its programs, their arguments, and its remains.
 #include "cluster/cluster.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* kTopology = "[cluster]\nname = \"t\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n";
 constexpr const char* kGoodFabric = "#!/bin/sh\necho fabric \"$@\"; touch fabric.ready; exec sleep 1000\n";
-/// "$1 -name HOST …": says something on its console, and goes on.
+/// "$1 -name HOST …": writes a line to its console, and continues.
 constexpr const char* kGoodQemu = "#!/bin/sh\nshift 2\necho \"hello from $1\" > $1.console.log; exec sleep 1000\n";
 
 class ClusterTest : public ::testing::Test {
@@ -43,7 +43,7 @@ class ClusterTest : public ::testing::Test {
     }
     write("cache/guest/cmdline", "console=ttyS0\n");
     write("t.toml", kTopology);
-    // Stands for in-tree: what it is to run is a script of the same name here.
+    // Stands for in-tree: it runs a script of the same name here.
     program("scripts/in-tree", "#!/bin/sh\nexec \"$(dirname \"$0\")/../fake-$(basename \"$1\")\" \"$@\"\n");
     program("fake-fabric", kGoodFabric);
     program("fake-qemu-system-x86_64", kGoodQemu);

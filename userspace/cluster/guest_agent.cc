@@ -31,7 +31,7 @@ Result<void> GuestAgent::Session::synchronise(Deadline deadline) {
   const json request = {{"execute", "guest-sync-delimited"}, {"arguments", {{"id", id}}}};
   if (auto sent = stream_.send(kSentinel + request.dump() + "\n", deadline); !sent) return sent;
   for (;;) {
-    // Up to the sentinel: the rest of an answer that somebody else did not stay for.
+    // Up to the sentinel: the rest of an answer that an earlier client did not read.
     if (auto skipped = stream_.read_to(kSentinel, deadline); !skipped) return std::unexpected(skipped.error());
     const auto line = stream_.read_to('\n', deadline);
     if (!line) return std::unexpected(line.error());

@@ -32,7 +32,7 @@ struct Installation {
     return server_image.empty() ? cache / "guest-server/root.img" : server_image;
   }
   [[nodiscard]] std::filesystem::path server_initrd() const { return cache / "guest-server/initrd"; }
-  /// What hosts run virtual machines with.
+  /// The disk image of hosts that run virtual machines.
   [[nodiscard]] std::filesystem::path vm_image() const { return cache / "guest-vm/vm.img"; }
   [[nodiscard]] std::filesystem::path kernel_arguments() const { return guest() / "cmdline"; }
   /// This checkout's own modules and test programs, a cpio archive; there only once something was built.
@@ -49,11 +49,11 @@ struct Installation {
 
   /// The words before a command that has to run inside the tree: none where this process is in it already.
   [[nodiscard]] std::vector<std::string> tree_prefix() const;
-  /// An error that names the first thing missing and what makes it.
+  /// An error that names the first missing file and the command that makes it.
   [[nodiscard]] Result<void> check(bool with_fabric) const;
-  /// The same for what server hosts need besides.
+  /// The same for the additional files of server hosts.
   [[nodiscard]] Result<void> check_server() const;
-  /// The same for what hosts need that run virtual machines.
+  /// The same for the additional files of hosts that run virtual machines.
   [[nodiscard]] Result<void> check_vms() const;
 
  private:

@@ -27,7 +27,7 @@ using namespace smartio;
 using namespace smartio::cluster;
 using namespace std::chrono_literals;
 
-/// For `exec`, so that it differs from what commands return: as docker and podman have it.
+/// For `exec`, so that it differs from the commands' own statuses: as docker and podman have it.
 constexpr int kExecFailed = 125;
 
 void complain(std::string_view text) { fmt::print(stderr, "cluster: {}\n", text); }
@@ -163,7 +163,7 @@ int run_fabric(const Cluster& cluster, std::span<const std::string> words) {
   return answer->value("ok", false) ? 0 : 1;
 }
 
-/// {HOST: [instructions of each vCPU]}, or what `by` asks for instead of the sums.
+/// {HOST: [instructions of each vCPU]}, or the counts that `by` asks for instead of the sums.
 Result<nlohmann::json> instructions_of(const Cluster& cluster, const std::string& host, const std::string& by) {
   auto counts = cluster.instructions(host, by == "block" ? "blocks" : "mode");
   if (!counts || by != "vcpu") return counts;

@@ -41,7 +41,7 @@ bool wait_gone(const ProcessId& process, Deadline deadline);
 /// SIGTERM, and SIGKILL after `patience`; waits until the process has ended. False if it can't be ended.
 bool end_process(const ProcessId& process, std::chrono::milliseconds patience);
 
-/// What to start and where.
+/// A program to start, and where.
 struct Command {
   std::vector<std::string> argv;  ///< argv[0] is looked up in PATH
   std::filesystem::path folder;   ///< its working directory

@@ -110,7 +110,7 @@ TEST_F(Process, AZombieIsGone) {
   ::waitpid(pid, nullptr, 0);
 }
 
-// As of one that was killed while its other threads are on their way out: they hold its sockets.
+// As of one that was killed while its other threads are still ending: they hold its sockets.
 TEST_F(Process, IsNotGoneWhileAThreadOfItRuns) {
   const pid_t pid = ::fork();
   if (pid == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// For tests only: a folder that is gone with the object.
+// For tests only: a folder that is removed with the object.
 #pragma once
 
 #include <cstdlib>

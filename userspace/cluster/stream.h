@@ -21,8 +21,8 @@ class Stream {
   explicit Stream(UniqueFd fd);
 
   Result<void> send(std::string_view bytes, Deadline deadline);
-  /// The bytes up to `end`, without it; what came behind it is kept for the next call. An answer longer than
-  /// `limit` is an error.
+  /// The bytes up to `end`, without it; bytes behind it are kept for the next call. An answer longer than `limit` is an
+  /// error.
   Result<std::string> read_to(char end, Deadline deadline, std::size_t limit = kLongestAnswer);
   [[nodiscard]] int fd() const { return fd_.get(); }
 

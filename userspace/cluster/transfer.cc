@@ -30,7 +30,7 @@ constexpr std::size_t kPiece = kPieceMiB << 20;
 constexpr auto kPiecePatience = 300s;
 constexpr auto kLastBytesPatience = 10s;
 
-/// Both scripts begin so: whoever has the port open still has it for nothing.
+/// Both scripts begin so: they kill the processes of an aborted copy, which may still have the port open.
 constexpr std::string_view kTakeThePort =
     "port=/dev/virtio-ports/org.smartio.data owner=/run/smartio-transfer\n"
     "[ ! -e $owner ] || /bin/kill -KILL -- -$(cat $owner) 2>/dev/null\n"
@@ -146,7 +146,7 @@ Result<std::string> Transfer::pull_piece(const std::string& path, std::size_t in
   if (!said) return std::unexpected(said.error());
   const auto count = bytes_copied(*said);
   if (!count) return fail(fmt::format("{}: dd did not say how much it copied: {}", agent_.host(), *said));
-  // The command has ended, its last bytes may still be on their way.
+  // The command has ended, its last bytes may still be in flight.
   for (auto deadline = Deadline::in(kLastBytesPatience);;) {
     if (const std::size_t at = received.find(word); at != std::string::npos) {
       if (received.size() >= at + word.size() + *count) return received.substr(at + word.size(), *count);

@@ -16,9 +16,9 @@ using Source = std::function<Result<std::string>(std::size_t size)>;
 /// Takes the next bytes.
 using Sink = std::function<Result<void>(std::string_view bytes)>;
 
-/// Copies files into and out of one host. The bytes go through a virtio-serial port of their own, raw; a command in
-/// the host, run by the agent, is at its other end. The port serves one copy at a time: a lock keeps others waiting,
-/// and what a copy that was killed left running is ended by the next one.
+/// Copies files into and out of one host. The bytes go through a virtio-serial port of their own, raw; a command in the
+/// host, run by the agent, is at its other end. The port serves one copy at a time: a lock keeps others waiting. The
+/// next copy ends a command that a killed copy left running.
 class Transfer {
  public:
   Transfer(const StateFolder& folder, GuestAgent& agent)

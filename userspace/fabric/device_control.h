@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The control socket's commands for any PCIe device: what it counts, surprise removal.
+// The control socket's commands for any PCIe device: its counters, surprise removal.
 #pragma once
 
 #include <vector>

@@ -10,8 +10,9 @@
 
 namespace smartio::ctl {
 
-/// A device that this host lends at every boot. Addresses move and serial numbers are known only once a driver runs
-/// the drive, so both are kept: the udev rule goes by the address and the IDs, `lend --all` puts right what moved.
+/// A device that this host lends at every boot. Addresses move and serial numbers are known only once a driver runs the
+/// drive, so both are kept. The udev rule goes by the address and the IDs; `lend --all` corrects the choices whose
+/// devices moved.
 struct Choice {
   std::string pci;     ///< "0000:01:00.0", which is the file's name too
   std::string vendor;  ///< "0x1234", as sysfs has it

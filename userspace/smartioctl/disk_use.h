@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Who uses a disk on this host: what would break if its driver were taken away.
+// The uses of a disk on this host: they would break without its driver.
 #pragma once
 
 #include <filesystem>

@@ -131,7 +131,7 @@ void judge_remapping(const Machine& machine, Findings& findings) {
   }
 }
 
-/// The IOMMU as the NTB has it: what the other host reaches, and whether data is copied.
+/// The IOMMU as the NTB has it: the other host's reach, and whether data is copied.
 void judge_translation(const Machine& machine, const Ntb& ntb, Findings& findings) {
   const std::string how = machine.iommu.empty()
                               ? "Turn VT-d or AMD-Vi on in the firmware's settings (Intel: boot with intel_iommu=on)."

@@ -29,7 +29,7 @@ struct Finding {
   std::string id;       ///< a word for programs: "window-size"
   std::string subject;  ///< the PCI address that it is about; empty: the machine
   std::string text;
-  std::string advice;  ///< what to change; empty: nothing
+  std::string advice;  ///< the setting to change; empty: none
 };
 
 struct Diagnosis {

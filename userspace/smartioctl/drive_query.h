@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What only an NVMe controller itself knows, asked by admin commands that change nothing.
+// Properties that only an NVMe controller itself knows, asked by admin commands that change nothing.
 #pragma once
 
 #include <cstdint>

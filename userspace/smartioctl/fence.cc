@@ -66,7 +66,7 @@ std::string advice(const std::string& verb, const std::string& host, const Lendi
   }
 }
 
-/// Who is meant at a lender. One that is just being linked again can be asked in a moment.
+/// The host that a name or UUID means at a lender. One that is just being linked again can be asked in a moment.
 Outcome<KnownHost> find_at(const Sysfs& sysfs, const std::string& host, const Lending& at,
                            std::chrono::seconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -89,8 +89,8 @@ Outcome<std::string> apply_at(Sysfs& sysfs, const std::string& verb, const Known
 Outcome<std::vector<std::string>> apply(Sysfs& sysfs, bool fencing, const std::string& host, const std::string& at) {
   auto places = lenders(sysfs, at);
   if (!places) return std::unexpected(places.error());
-  // This host cuts the link to the victim, who may be a lender that has to be asked before: so it comes last, and lets
-  // the victim in first.
+  // This host cuts the link to the victim, which may be a lender that must be asked before. So this host comes last in
+  // fencing, and first in admitting the victim.
   std::ranges::stable_sort(*places, {}, [&](const Lending& place) { return place.self == fencing; });
   const std::string verb = fencing ? "fence" : "unfence";
   std::vector<std::string> done;
@@ -164,7 +164,7 @@ Outcome<std::vector<KnownHost>> hosts_of(const Sysfs& sysfs, const Lending& lend
   const std::string text = sysfs.read(fmt::format("{}/{}/hosts", kClass, lender.uuid));
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
-    if (end == std::string::npos) break;  // sysfs gives one page: who is meant may be cut
+    if (end == std::string::npos) break;  // sysfs gives one page: the name may be cut
     const auto words = words_of(std::string_view(text).substr(at, end - at));
     at = end + 1;
     if (words.size() != 3) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What user space can tell of a PCI function before it is lent as a whole, or taken away.
+// The checks that user space can make of a PCI function before it is lent as a whole, or taken away.
 #pragma once
 
 #include <optional>
@@ -25,11 +25,11 @@ struct Offspring {
 };
 Offspring offspring_of(const Sysfs& sysfs, const std::string& device);
 
-/// Who uses them, each a phrase: "nvme0n1 is mounted on /data", "eth1 is up".
+/// Their uses, each a phrase: "nvme0n1 is mounted on /data", "eth1 is up".
 std::vector<std::string> uses_of(const Sysfs& sysfs, const DiskUse& use, const std::string& device);
 
-/// Why the function can't be lent as a whole, with what would help; none if its driver may be asked. Looks at its kind,
-/// its interrupts, its BARs and its IOMMU group, not at who uses it.
+/// Why the function can't be lent as a whole, with the remedy; none if its driver may be asked. Looks at its kind, its
+/// interrupts, its BARs and its IOMMU group, not at its uses.
 std::optional<Refusal> why_not_lent(const Sysfs& sysfs, const std::string& pci, const Permissions& permissions);
 
 }  // namespace smartio::ctl

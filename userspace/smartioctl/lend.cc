@@ -285,7 +285,7 @@ Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& o
   if (service_of(physical) != nullptr) {
     return refuse(fmt::format("{} is lent itself; smartioctl unlend {} first", physical, physical), Exit::kInUse);
   }
-  // At boot it may be on its way.
+  // At boot its driver may still be loading.
   if (driver(physical).empty()) {
     static_cast<void>(kernel_.load_module(sysfs_.text(at(physical) + "/modalias")));
     if (!wait_until(kProbePatience, [&] { return !driver(physical).empty(); })) {
@@ -397,7 +397,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
     return unlend_virtual(*pci, options);
   }
   if (service == nullptr) {
-    // Perhaps chosen, and not lent for some reason: the override is what keeps the stock driver away.
+    // Perhaps chosen, and not lent for some reason: the override keeps the stock driver away.
     const std::string kept_for = sysfs_.text(at(*pci) + "/driver_override");
     if (const auto chosen = std::ranges::find(kServices, kept_for, &Service::driver); chosen != kServices.end()) {
       give_back(*pci, *chosen, stock_driver(*pci, *chosen));

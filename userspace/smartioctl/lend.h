@@ -19,7 +19,7 @@
 
 namespace smartio::ctl {
 
-/// How a device is lent: what is borrowed of it, and the driver that this host needs for that.
+/// How a device is lent: the part of it that is borrowed, and the driver that this host needs for that.
 struct Service {
   std::string_view name;    ///< "nvme": a drive that all hosts share; "pci": the function as a whole, for one of them
   std::string_view driver;  ///< which is its module's name, too
@@ -51,7 +51,7 @@ class Lender {
         report_(std::move(report)) {}
 
   Outcome<void> lend(std::string_view address, const Options& options);
-  /// Also of all virtual functions that a device lends: they are gone then.
+  /// Also of all virtual functions that a device lends: they are removed then.
   Outcome<void> unlend(std::string_view address, const Options& options);
   /// All chosen devices. Continues with the next after a failure, and then fails with all the reasons.
   Outcome<void> lend_all(const Options& options);
@@ -89,7 +89,7 @@ class Lender {
   [[nodiscard]] std::string stock_driver(const std::string& pci, const Service& service) const;
   bool wait_until(std::chrono::milliseconds patience, const std::function<bool()>& done);
   Outcome<void> keep(const std::string& pci, const Service& service, const Options& options);
-  /// What keeps a lent device from being taken back: its uses here, and its borrowers.
+  /// The obstacles to taking a lent device back: its uses here, and its borrowers.
   [[nodiscard]] std::vector<std::string> uses_of_lent(const std::string& pci) const;
   /// If the device was taken back for now only.
   void hint_of_choice(const std::string& pci, const Options& options);

@@ -16,11 +16,11 @@
 
 namespace smartio::ctl {
 
-/// A family of NTBs: who made it, and which of its BARs are memory windows.
+/// A family of NTBs: its vendor, and which of its BARs are memory windows.
 struct NtbFamily {
   std::string name;
   std::string driver;                 ///< module of the kernel that drives it
-  std::vector<unsigned> window_bars;  ///< empty: whatever it has behind BAR 0
+  std::vector<unsigned> window_bars;  ///< empty: all that it has behind BAR 0
 };
 
 /// The IOMMU as one function has it.
@@ -36,7 +36,7 @@ struct PciLink {
   bool slower_than_possible = false;
 };
 
-/// What NTBs and drives have in common.
+/// The common properties of NTBs and drives.
 struct Function {
   std::string pci;
   std::string driver;  ///< empty: none

@@ -25,7 +25,7 @@ class NvmeAdmin {
   [[nodiscard]] virtual int send(const std::string& controller, nvme_admin_cmd& command) const;
 
   using Page = std::array<std::uint8_t, 4096>;
-  /// What Identify returns for this CNS (5.1.13), with 0 for all else in the command; or send()'s error.
+  /// The data that Identify returns for this CNS (5.1.13), with 0 for all else in the command; or send()'s error.
   [[nodiscard]] std::expected<Page, int> identify(const std::string& controller, std::uint8_t cns) const;
 
  private:

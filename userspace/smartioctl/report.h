@@ -18,7 +18,7 @@ std::string size_text(std::uint64_t bytes);
 std::string list_text(const View& view);
 /// The health of everything, in detail, and the remedies.
 std::string status_text(const View& view);
-/// A tree: this host, what it lends to whom, its links, what it has over them.
+/// A tree: this host, the devices that it lends and their borrowers, its links, the devices that it has over them.
 std::string topology_text(const View& view);
 
 }  // namespace smartio::ctl

@@ -67,7 +67,8 @@ std::string failure(int status) {
                     : fmt::format("NVMe status {:#x}", static_cast<unsigned>(status));
 }
 
-/// How many each of `count` controllers gets, if they have `had` already. 0: the drive does not assign this kind.
+/// How many each of `count` controllers gets, if they have `had` of them already. 0: the drive does not assign this
+/// kind.
 Outcome<unsigned> share(const NvmeAdmin::Page& primary, const Kind& kind, unsigned count, unsigned had) {
   if ((primary[kResourceTypes] >> kind.type & 1U) == 0) return 0;
   const unsigned total = dword(primary, kind.capabilities);
@@ -119,7 +120,7 @@ Outcome<void> SecondaryControllers::bring_online(unsigned count) const {
   if (!queues) return refuse(fmt::format("{}: {}", primary_, queues.error().message));
   const auto interrupts = share(*primary, kInterrupts, number, interrupts_had);
   if (!interrupts) return refuse(fmt::format("{}: {}", primary_, interrupts.error().message));
-  // What one of them had too much is free before another gets its share of it.
+  // The surplus of one controller is free before another gets its share of it.
   std::ranges::sort(offline, std::greater{}, [](const Secondary& s) { return s.queues + s.interrupts; });
   for (const Secondary& s : offline) {
     for (const auto& [kind, each] : {std::pair{&kQueues, *queues}, std::pair{&kInterrupts, *interrupts}}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The text that the modules put into sysfs, taken apart. Some of it was written by other hosts (names, reasons), so
-// every parser here takes any bytes: what it can't read it counts and leaves out.
+// The text that the modules put into sysfs, parsed. Some of it was written by other hosts (names, reasons). So every
+// parser here takes any bytes: it counts the lines that it can't read and leaves them out.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ struct Window {
 /// How much of a device's registers the other side of a link can reach.
 struct Reach {
   std::uint64_t max = 0;
-  bool span = false;  ///< of all BARs of the device, and what lies between them; else of each
+  bool span = false;  ///< of all BARs of the device, and the space between them; else of each
   bool operator==(const Reach&) const = default;
 };
 

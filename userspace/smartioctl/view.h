@@ -96,7 +96,7 @@ struct View {
 
 /// Fails if ntb_smartio is not loaded here.
 Result<View> read_view(const Sysfs& sysfs, const Choices& choices);
-/// Everything that is not as it should be, each a sentence that names what and the next step.
+/// Everything that is not as it should be, each a sentence that names the fault and the next step.
 std::vector<std::string> problems_of(const View& view);
 nlohmann::json to_json(const View& view);
 

@@ -13,13 +13,13 @@
 
 namespace smartio::topology {
 
-/// The complaints about one file. Only the first is kept: it is the one that a person mends first, and what
-/// follows is often its consequence. Not for several threads.
+/// The complaints about one file. Only the first is kept: a person mends that one first, and the later ones are often
+/// its consequences. Not for several threads.
 class Complaints {
  public:
   explicit Complaints(std::string_view file) : file_(file) {}
 
-  /// "FILE:LINE: what is wrong; what would be right"
+  /// "FILE:LINE: the fault; the accepted values"
   void add(const toml::source_region& where, std::string_view wrong, std::string_view right);
   [[nodiscard]] bool any() const { return first_.has_value(); }
   [[nodiscard]] const std::optional<Error>& first() const { return first_; }

@@ -95,7 +95,7 @@ class Cell {
 std::vector<Cell> cells(const Figures& figures);
 /// Instructions an I/O takes on the host where fio runs.
 double own_instructions(const Measured& one);
-/// The same, and what copies would take without string moves.
+/// The same, and the instructions that the copies would take without string moves.
 double own_with_copies(const Measured& one);
 
 /// The model's answer for one scenario.

@@ -194,7 +194,7 @@ Plot distribution(const std::vector<Predicted>& predicted) {
     if (one.write) continue;
     if (values.empty()) draw("local drive, published", {});
     if (one.added_us) draw(one.scenario.title, *one.added_us);
-    // The smallest difference to a local drive: what an adapter or a target adds to the tail is not in it.
+    // The smallest difference to a local drive. Delays by an adapter or a target in the tail are not in it.
     if (!one.added_us && one.published_us)
       draw(fmt::format("{}: published {:.1f} us added", one.scenario.title, *one.published_us),
            {.low = *one.published_us, .high = *one.published_us});

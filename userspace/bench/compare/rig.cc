@@ -57,7 +57,7 @@ std::string Rig::enter(const Scenario& scenario) {
       enter_fabrics(scenario.parameters);
       break;
   }
-  // What NVMe-oF serves has a serial number of its own.
+  // A drive behind NVMe-oF has another serial number.
   return bench::one_disk(guests_, scenario.host, scenario.driver == Driver::nvmeof ? "" : scenario.drive);
 }
 

@@ -9,7 +9,7 @@
 
 namespace smartio::bench_compare {
 
-/// Who drives the disk that fio uses.
+/// The driver of the disk that fio uses.
 enum class Driver {
   stock,    ///< the kernel's nvme, on a drive of the same host
   smartio,  ///< smartio_nvme, on the lender's drive
@@ -38,7 +38,7 @@ const std::vector<Scenario>& all_scenarios();
 /// nullptr if there is none of that name.
 const Scenario* find_scenario(std::string_view name);
 
-/// What fio does.
+/// A load for fio.
 struct Job {
   std::string name;
   std::string rw;  ///< fio's own word
@@ -53,10 +53,10 @@ const Job* find_job(std::string_view name);
 /// The same job for every driver, on the host's second CPU.
 bench::FioJob fio_job(const Scenario& scenario, const Job& job);
 
-/// What make bench-lending measures: the stock driver on a drive of its host, and on one that was lent to it.
+/// The scenarios of make bench-lending: the stock driver on a drive of its host, and on one that was lent to it.
 std::vector<std::string> lending_scenarios();
 
-/// What make bench-quick measures.
+/// The scenarios of make bench-quick.
 std::vector<std::string> quick_scenarios();
 std::vector<std::string> quick_jobs();
 

@@ -18,7 +18,7 @@ struct Table {
 
 /// Instructions, and latency as ratios to the stock driver.
 Table ratio_table(const Figures& figures);
-/// What else an I/O takes, on both hosts.
+/// The other costs of an I/O, on both hosts.
 Table cost_table(const Figures& figures);
 /// Transactions and bytes on the links for an I/O.
 Table ledger_table(const Figures& figures);

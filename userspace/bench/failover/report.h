@@ -10,7 +10,7 @@
 
 namespace smartio::bench_failover {
 
-/// What happens to the cable that carries the I/O.
+/// The loss of the cable that carries the I/O.
 enum class Loss {
   none,    ///< nothing: how long an I/O takes in as much time
   down,    ///< it is pulled, and both sides are notified
@@ -28,7 +28,7 @@ struct Blackout {
 /// fio over one arrangement of paths.
 struct Throughput {
   std::string paths;  ///< which are used
-  std::string job;    ///< what fio did
+  std::string job;    ///< fio's load
   bench::FioResult fio;
 };
 

@@ -20,7 +20,7 @@ struct FioJob {
 /// fio's words for it; its output is for parse_fio().
 std::vector<std::string> fio_command(const FioJob& job, std::string_view disk, unsigned seconds);
 
-/// What fio measured. Latencies are from submission to completion as the program sees them, in microseconds.
+/// fio's results. Latencies are from submission to completion as the program sees them, in microseconds.
 struct FioResult {
   double iops = 0;
   double min_us = 0;

@@ -15,7 +15,7 @@
 
 namespace smartio::bench {
 
-/// Any error ends a benchmark: what runs on a cluster throws std::runtime_error, and run_program() prints it.
+/// Any error ends a benchmark: code that works on a cluster throws std::runtime_error, and run_program() prints it.
 template <typename T>
 T checked(Result<T>&& result) {
   if (!result) throw std::runtime_error(result.error().message);

@@ -16,8 +16,8 @@ class Symbols {
   /// The lines of /proc/kallsyms as root sees them; those that are no code are left out.
   explicit Symbols(std::string_view kallsyms);
 
-  /// "function" or "function [module]"; "?" below the first one. `granule`: the address stands for so many bytes from
-  /// there, and a function that begins among them counts.
+  /// "function" or "function [module]"; "?" below the first one. The address stands for `granule` bytes from there, and
+  /// a function that begins among them counts.
   [[nodiscard]] std::string_view name(std::uint64_t address, std::uint64_t granule = 16) const;
   /// All of them, by the address they begin at.
   [[nodiscard]] const std::map<std::uint64_t, std::string>& functions() const { return by_address_; }

@@ -38,7 +38,7 @@ class Commands {
   /// The same as a line of JSON.
   [[nodiscard]] std::string answer(std::string_view line) const;
 
-  /// Every pattern with its help line, sorted: what the command `help` answers.
+  /// Every pattern with its help line, sorted: the answer of the command `help`.
   [[nodiscard]] nlohmann::json help() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The values that commands take, from their words. Errors say what would be right.
+// The values that commands take, from their words. Errors name the accepted values.
 #pragma once
 
 #include <chrono>

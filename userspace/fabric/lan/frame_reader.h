@@ -35,7 +35,7 @@ class FrameReader {
   /// The next whole frame. After `malformed` the stream has lost its place: close it.
   Next next();
 
-  /// Forgets what has come.
+  /// Forgets the bytes received so far.
   void reset() { begin_ = end_ = 0; }
 
  private:

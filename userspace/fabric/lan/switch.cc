@@ -22,7 +22,7 @@ namespace {
 /// More addresses than a cluster has; a guest that makes up more only makes the switch flood.
 constexpr std::size_t kMaxLearned = 4096;
 
-// epoll's data: what a descriptor is, and of which port.
+// epoll's data: the kind of a descriptor, and its port.
 constexpr std::uint64_t kWake = 0;
 constexpr std::uint64_t listener_key(std::size_t port) { return 1 + 2 * port; }
 constexpr std::uint64_t connection_key(std::size_t port) { return 2 + 2 * port; }

@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A guest's network card: what QEMU puts on its socket.
+/// A guest's network card: QEMU's end of the socket.
 class Card {
  public:
   Card(const std::filesystem::path& path, char address) : address_(address) {

@@ -31,7 +31,7 @@ struct Snapshot {
   std::array<std::uint64_t, 2> dropped{};
 };
 
-/// Counts what crosses one link, by direction and kind. Lock-free; any thread.
+/// Counts transactions across one link, by direction and kind. Lock-free; any thread.
 class LinkLedger {
  public:
   void posted(Direction direction, pci::AccessKind kind, std::uint64_t transactions, std::uint64_t bytes);

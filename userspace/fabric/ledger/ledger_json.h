@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The ledger as JSON, for the control socket and for tests that prove what crossed a link.
+// The ledger as JSON, for the control socket and for tests that check the transactions across a link.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -22,7 +22,7 @@ class Cmb {
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
-  /// Any thread. What lies beyond the end reads as 0 and is not written.
+  /// Any thread. Bytes beyond the end read as 0 and are not written.
   void read(std::uint64_t offset, std::span<std::byte> data) const;
   void write(std::uint64_t offset, std::span<const std::byte> data);
 
@@ -37,7 +37,7 @@ class Cmb {
     return offset;
   }
 
-  /// What stores to a page of the buffer are: an SQ there makes them commands. Any thread.
+  /// The kind of stores to a page of the buffer: an SQ there makes them commands. Any thread.
   void mark(std::uint64_t offset, std::uint64_t length, pci::AccessKind kind);
   [[nodiscard]] pci::AccessKind kind(std::uint64_t offset) const;
 

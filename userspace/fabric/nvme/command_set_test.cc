@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What comes to a drive from outside its queues: events, namespaces, configuration, and all of it at once.
+// Changes to a drive from outside its queues: events, namespaces, configuration, and all of it at once.
 #include "fabric/nvme/command_set.h"
 
 #include <gmock/gmock.h>

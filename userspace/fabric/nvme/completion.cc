@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Completions and interrupts, and what faults keep back of either.
+// Completions and interrupts, and those that faults keep back.
 #include <algorithm>
 #include <utility>
 
@@ -99,7 +99,7 @@ Engine::Held Engine::drop_held(HeldMap::iterator it) {
 }
 
 void Engine::resume(Held held) {
-  SubmissionQueue* sq = find_sq(held.sq.value);  // exists: what is held goes with its queue
+  SubmissionQueue* sq = find_sq(held.sq.value);  // exists: held commands go with their queue
   if (held.completion) return post(*sq, *held.completion);
   execute(*sq, held.command, held.fetched);
 }

@@ -30,9 +30,9 @@ struct ControllerConfig {
 };
 
 /// An NVMe 1.4 controller as a PCI function: registers, doorbells and MSI-X in BAR0, the controller memory buffer, if
-/// there is one, in BAR2. Stores to BARs only leave word for the worker, the one thread that touches queues and host
-/// memory; loads are answered from registers. Everything public may be called from any thread, except where the
-/// worker is said to be a thread of the caller's.
+/// there is one, in BAR2. Stores to BARs only notify the worker, the one thread that touches queues and host memory.
+/// Loads are answered from registers. Everything public may be called from any thread, except where the worker is said
+/// to be a thread of the caller's.
 class Controller final : public pci::Function {
  public:
   static constexpr unsigned kRegisterBar = 0;
@@ -60,7 +60,7 @@ class Controller final : public pci::Function {
   /// power_on cuts the power if the drive had been in use: a removed drive loses its cache.
   void reset(pci::ResetCause cause) override;
 
-  /// An asynchronous event for the host, and what lets the next one of its sort through.
+  /// An asynchronous event for the host, and the read of its log page, which admits the next one of its sort.
   void raise(AsyncEvent event) { engine_.raise(event); }
   void log_read(LogId log) { engine_.log_read(log); }
 
@@ -96,7 +96,7 @@ class Controller final : public pci::Function {
   EngineCounters counters_;
   Engine engine_;
   std::atomic<bool> used_{false};  // enabled since the power came on
-  std::jthread worker_;            // last: ends before what it works on
+  std::jthread worker_;            // last: ends before the members that it works on
 };
 
 }  // namespace smartio::nvme

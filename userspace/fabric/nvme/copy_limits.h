@@ -8,8 +8,8 @@
 
 namespace smartio::nvme {
 
-/// What one Copy may name, as Identify Namespace reports it (MSSRL, MCL, MSRC): all of its data fits the buffer that a
-/// write of MDTS needs anyway.
+/// The limits of one Copy, as Identify Namespace reports them (MSSRL, MCL, MSRC). All of its data fits the buffer that
+/// a write of MDTS needs anyway.
 struct CopyLimits {
   static constexpr unsigned kRanges = 128;
 

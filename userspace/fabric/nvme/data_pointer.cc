@@ -124,7 +124,7 @@ Status DataMap::add_descriptor(const SglDescriptor& descriptor, std::uint64_t re
       add(descriptor.address, descriptor.length);
       return status::kSuccess;
     case kBitBucket:
-      // On the way from the host a bucket counts as empty (NVMe 1.4, 4.4).
+      // In a transfer from the host a bucket counts as empty (NVMe 1.4, 4.4).
       if (!to_host) return status::kSuccess;
       if (descriptor.length > requested - length_) return status::kDataSglLengthInvalid;
       add(0, descriptor.length, true);

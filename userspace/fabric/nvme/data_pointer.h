@@ -17,7 +17,7 @@ class DataMap {
  public:
   /// Descriptors read at most for one command, segment descriptors included.
   static constexpr unsigned kMaxSglDescriptors = 4096;
-  /// Bytes a command may move at most; far above what MDTS allows.
+  /// Bytes a command may move at most; far above the limit by MDTS.
   static constexpr std::uint64_t kMaxLength = 64ULL << 20;
 
   struct Options {
@@ -28,8 +28,8 @@ class DataMap {
   /// Empty again; keeps its memory for the next command.
   void clear();
 
-  /// Walks the data pointer of `entry` for `length` bytes. `to_host` says which way they go: bit buckets take
-  /// bytes only on the way to the host.
+  /// Walks the data pointer of `entry` for `length` bytes. `to_host` is the direction: bit buckets take bytes only in
+  /// transfers to the host.
   Status map(const Dma& dma, const SubmissionEntry& entry, std::uint64_t length, bool to_host, Options options);
 
   /// Moves bytes between the caller and the data, from `offset` on. Data Transfer Error when the bus refused a read or

@@ -102,7 +102,7 @@ TEST_F(DataMapTest, ListReadsOnlyWhatItNeeds) {
 }
 
 TEST_F(DataMapTest, ListGoesOnInTheNextPage) {
-  // Two entries fit before the page ends: one page, and where the list goes on.
+  // Two entries fit before the page ends: one page, and the address of the rest of the list.
   put(kList + 0xFF0, std::vector<std::uint64_t>{0x2000, 0x20000});
   put(0x20000, std::vector<std::uint64_t>{0x5000, 0x7000});
   ASSERT_EQ(map_prp(prp(0x1800, kList + 0xFF0), 0x800 + 3 * kPage), status::kSuccess);

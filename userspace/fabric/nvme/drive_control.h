@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The control socket's commands for drives: faults, media errors, power, and what they count.
+// The control socket's commands for drives: faults, media errors, power, and counters.
 #pragma once
 
 #include <string>

@@ -61,8 +61,8 @@ struct DriveState {
   /// Guards everything below. Let go while a command waits for host memory (see ActiveCommand).
   mutable std::mutex mutex;
 
-  /// Commands that let go of the mutex compare these: a power cut or reset ends them, a changed namespace makes them
-  /// look again.
+  /// Commands that release the mutex compare these. A power cut or reset ends them, a changed namespace makes them look
+  /// again.
   std::uint64_t resets = 0;
   std::uint64_t namespace_changes = 0;
 
@@ -83,7 +83,7 @@ struct DriveState {
 
   std::function<void(AsyncEvent)> event_sink;
   std::function<void(LogId)> log_read_sink;
-  std::vector<AsyncEvent> events;  ///< to be given to event_sink once the mutex is let go
+  std::vector<AsyncEvent> events;  ///< to be given to event_sink after the mutex is released
   std::vector<LogId> logs_read;    ///< to be given to log_read_sink likewise
 
   // The worker's, so not guarded: as long as the longest transfer, made when first used.
@@ -125,13 +125,13 @@ class ActiveCommand {
   CommandContext& command;
   const SubmissionEntry& entry;
 
-  /// map_data(), with the mutex let go.
+  /// map_data(), with the mutex released.
   [[nodiscard]] Status map(std::uint64_t length);
-  /// map_data() and read_host() of all of `into`, with the mutex let go.
+  /// map_data() and read_host() of all of `into`, with the mutex released.
   [[nodiscard]] Status fetch(std::span<std::byte> into);
   /// map_data() and write_host() of all of `from`, which must be the command's own copy: no view of media.
   [[nodiscard]] Status send(std::span<const std::byte> from);
-  /// Writes `from` to the host after map(), with the mutex held: a posted write waits for nobody.
+  /// Writes `from` to the host after map(), with the mutex held: a posted write never waits.
   [[nodiscard]] Status store(std::span<const std::byte> from) { return command.write_host(0, from); }
 
   /// The command's namespace, checked: NSID valid and active. Sets failure() otherwise, and gives null.

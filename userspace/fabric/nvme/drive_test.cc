@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Command set and queue engine together: what one says of the other.
+// Command set and queue engine together: the calls from each to the other.
 #include "fabric/nvme/drive.h"
 
 #include <gtest/gtest.h>

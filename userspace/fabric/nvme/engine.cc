@@ -22,7 +22,7 @@ const char* refuse(const Registers::Control& control) {
   if (cc::css(control.cc) != 0) return "CC.CSS is not the NVM command set";
   if (cc::mps(control.cc) > kMaxMps) return "CC.MPS is above CAP.MPSMAX";
   if (cc::ams(control.cc) != 0) return "CC.AMS is not round robin";
-  // 0 is what a host leaves there that makes no I/O queues (yet).
+  // A host that makes no I/O queues (yet) leaves 0 there.
   if (cc::iosqes(control.cc) != 0 && cc::iosqes(control.cc) != kSqEntryBits) return "CC.IOSQES is not 6";
   if (cc::iocqes(control.cc) != 0 && cc::iocqes(control.cc) != kCqEntryBits) return "CC.IOCQES is not 4";
   if ((control.aqa & 0xFFF) == 0 || (control.aqa >> 16 & 0xFFF) == 0) return "AQA names a queue of one entry";

@@ -73,8 +73,8 @@ class Engine {
   /// The host read a log page: events of it may be reported again. Any thread.
   void log_read(LogId log) { events_.log_read(log); }
 
-  /// One round: requests, doorbells, what is due, and a burst of each queue that has commands. True if there is more
-  /// to do at once.
+  /// One round: requests, doorbells, delayed commands that are due, and a burst of each queue that has commands. True
+  /// if there is more to do at once.
   bool process_once();
   /// When process_once() must be called even if nothing happens: the next delayed command.
   [[nodiscard]] std::optional<Clock::time_point> deadline() const;
@@ -87,7 +87,7 @@ class Engine {
   [[nodiscard]] unsigned completion_queues() const;
 
  private:
-  /// A command on its way: one entry, or the two of a fused compare and write.
+  /// A command in flight: one entry, or the two of a fused compare and write.
   struct Command {
     SubmissionEntry entry{};
     std::optional<SubmissionEntry> compare;

@@ -11,8 +11,8 @@
 
 namespace smartio::nvme {
 
-/// Asynchronous events on their way to the host (NVMe 1.4, section 5.2): raised by any thread, reported one for
-/// each Asynchronous Event Request. Once reported, an event of that sort waits until the host has read its log page.
+/// Asynchronous events for the host (NVMe 1.4, section 5.2): raised by any thread, reported one for each Asynchronous
+/// Event Request. Once reported, an event of that sort waits until the host has read its log page.
 class AsyncEvents {
  public:
   /// Any thread. The same event is kept only once.

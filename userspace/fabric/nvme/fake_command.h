@@ -122,7 +122,7 @@ class TestDrive {
     command.host = data;
     return commands.execute_io(command);
   }
-  /// What `blocks` blocks of namespace 1 read as; empty on an error.
+  /// The content of `blocks` blocks of namespace 1; empty on an error.
   std::vector<std::byte> read(std::uint64_t lba, std::uint32_t blocks = 1, std::uint32_t nsid = 1) {
     FakeCommand command(io_entry(IoOpcode::read, nsid, lba, blocks));
     return commands.execute_io(command).ok() ? command.host : std::vector<std::byte>{};
@@ -136,7 +136,7 @@ class TestDrive {
     FakeCommand command(entry);
     return commands.execute_admin(command);
   }
-  /// Identify's structure as T; the command is expected to succeed by its caller, who looks at the content.
+  /// Identify's structure as T. The caller expects the command to succeed, and checks the content.
   template <typename T>
   T identify(std::uint32_t cns, std::uint32_t nsid = 0) {
     FakeCommand command(admin_entry(AdminOpcode::identify, nsid, cns));

@@ -3,8 +3,8 @@
 
 namespace smartio::nvme {
 
-// Values of section 5.21.1. "allowed" is what this controller understands: a bit for something that it does not have
-// (DULBE of Error Recovery, events it never sends) is refused, not silently kept.
+// Values of section 5.21.1. "allowed" has the bits that this controller understands. A bit for something that it does
+// not have (DULBE of Error Recovery, events it never sends) is refused, not silently kept.
 const std::array<Features::Row, Features::kRows> Features::kTable{{
     {FeatureId::arbitration, true, 0x07, 0xFFFFFF07, 0xFFFFFFFF},
     {FeatureId::power_management, false, 0, 0xFF, 0},  // one power state, so PS 0 and no workload hint

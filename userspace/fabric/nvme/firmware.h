@@ -30,7 +30,7 @@ class Firmware {
   Status download(std::uint64_t offset, std::span<const std::byte> piece);
   /// Firmware Commit (section 5.12): `action` and `slot` as in its dword 10.
   Status commit(unsigned action, unsigned slot);
-  /// Controller reset: what was committed for it is activated, and a half downloaded image is gone.
+  /// Controller reset: a committed image is activated, and a half downloaded one is dropped.
   void reset();
 
   [[nodiscard]] const std::string& revision() const { return *slots_[active_ - 1]; }

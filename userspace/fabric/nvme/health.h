@@ -56,7 +56,7 @@ class Health {
     spare_ = spare;
     used_ = used;
   }
-  /// Critical Warning as the log shows it: what was injected, and what the values themselves say.
+  /// Critical Warning as the log shows it: injected warnings, and those by the values themselves.
   [[nodiscard]] std::uint8_t critical_warning() const;
   [[nodiscard]] std::uint64_t media_errors() const { return media_errors_; }
   [[nodiscard]] std::uint64_t power_on_hours() const;

@@ -7,8 +7,8 @@
 namespace smartio::nvme {
 namespace {
 
-/// The whole of a command's data is fetched before any of it is written: so a transfer that fails changes nothing, and
-/// a write is in the media entirely or not at all, whatever happens to the drive meanwhile.
+/// The whole of a command's data is fetched before any of it is written. So a transfer that fails changes nothing. A
+/// write is in the media entirely or not at all, even if the drive is reset meanwhile.
 Status fetch_data(ActiveCommand& x, IoRange& range, std::vector<std::byte>& storage) {
   if (const Status checked = range_of(x, true, range); !checked.ok()) return checked;
   return x.fetch(buffer(storage, range.bytes()));

@@ -30,7 +30,7 @@ class Input {
 
 constexpr std::uint64_t kMemory = 256 << 10;
 
-// Rounds that one step may make: work must be bounded, and what is left goes on with the next step.
+// Rounds that one step may make: work must be bounded, and the rest continues with the next step.
 void run(Controller& controller) {
   for (int round = 0; round < 16 && controller.process_once(); ++round) {
   }

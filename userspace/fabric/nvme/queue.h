@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The two kinds of queue as the engine keeps them. Plain state: what is done with it is in engine.cc. Worker only.
+// The two kinds of queue as the engine keeps them. Plain state: engine.cc works on it. Worker only.
 #pragma once
 
 #include <cstdint>

@@ -141,8 +141,8 @@ std::optional<Status> Engine::create_sq(EngineContext& context) {
   return status::kSuccess;
 }
 
-// When this completes every command of the queue has ended (NVMe 1.4, 5.6): what a fault still keeps back is never
-// executed, and nothing of the queue is posted after.
+// When this completes every command of the queue has ended (NVMe 1.4, 5.6). Commands that a fault still keeps back are
+// never executed, and nothing of the queue is posted after.
 std::optional<Status> Engine::delete_sq(EngineContext& context) {
   const SubmissionEntry& entry = context.entry();
   const std::uint32_t id = low16(entry.cdw10);

@@ -32,7 +32,7 @@ class SparseMemory {
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
-  /// Keeps what lies inside both sizes; the rest is zero. Pointers into it are void afterwards.
+  /// Keeps the bytes inside both sizes; the rest is zero. Pointers into it are void afterwards.
   void resize(std::uint64_t bytes) {
     if (bytes > kMaxBytes) throw std::bad_alloc();
     // The tail of the last page is not given back by a shrink: make it zero, for a growth later on.

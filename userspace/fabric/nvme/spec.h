@@ -99,7 +99,7 @@ struct Status {
             .dnr = (field & 1U << 14U) != 0,
             .more = (field & 1U << 13U) != 0};
   }
-  /// The same status with Do Not Retry set: for what will fail again however often it is tried.
+  /// The same status with Do Not Retry set: for commands that fail at each retry.
   [[nodiscard]] constexpr Status do_not_retry() const { return {sct, sc, true, more}; }
 
   friend constexpr bool operator==(const Status& a, const Status& b) { return a.sct == b.sct && a.sc == b.sc; }

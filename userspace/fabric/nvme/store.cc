@@ -120,7 +120,7 @@ std::optional<MediaFault> Store::write(std::uint64_t lba, std::span<const std::b
 std::optional<MediaFault> Store::write_zeroes(std::uint64_t lba, std::uint64_t blocks, Durability durability) {
   if (blocks == 0) return std::nullopt;
   if (auto fault = prepare(lba, blocks, durability)) return fault;
-  // Zeroes need no space: what the media shows is the same.
+  // Zeroes need no space: the media's content is the same.
   if (!media_->discard(lba * block_size_, blocks * block_size_)) return MediaFault{status::kWriteFault, lba};
   mend(lba, blocks);
   return std::nullopt;
@@ -190,7 +190,7 @@ bool Store::resize(std::uint64_t bytes) {
 }
 
 void Store::restore(std::uint64_t lba, std::span<const std::byte> image) {
-  // Nothing to do about a machine whose disk fails here: the block reads as what was written last.
+  // Nothing to do about a machine whose disk fails here: the block reads as written last.
   media_->write(lba * block_size_, image);
 }
 

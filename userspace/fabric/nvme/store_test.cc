@@ -264,7 +264,7 @@ TEST(Store, UnreadableBlocksAreMendedByAWrite) {
   ASSERT_FALSE(store.write(101, pattern(512, 1), Durability::cached));
   EXPECT_FALSE(store.verify(101, 1));
   EXPECT_EQ(store.verify(101, 2)->lba, 102U);
-  // What mended it is durable: after a power cut the block must not be unreadable again, nor old.
+  // The repair is durable: after a power cut the block must not be unreadable again, nor old.
   cache.power_cut();
   EXPECT_EQ(content(store, 101), pattern(512, 1));
   ASSERT_FALSE(store.deallocate(0, 2048));

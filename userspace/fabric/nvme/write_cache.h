@@ -12,16 +12,15 @@ namespace smartio::nvme {
 
 class Store;
 
-/// A drive's volatile write cache, as far as it can be seen: which blocks would be lost by a power cut, and what they
-/// would read then. New data goes to the media at once; the cache keeps each dirty block's durable content (its undo
-/// image). A flush forgets images, a power cut puts them back, and when the cache is full the oldest writes become
-/// durable.
+/// A drive's volatile write cache, as far as it can be seen: the blocks that a power cut would lose, and their content
+/// after it. New data goes to the media at once; the cache keeps each dirty block's durable content (its undo image). A
+/// flush forgets images, a power cut puts them back. When the cache is full the oldest writes become durable.
 ///
-/// A write is durable as a whole or not at all, which is what AWUPF promises: blocks of one write form a group, groups
-/// that share a block become one, and only whole groups leave. Not thread-safe.
+/// A write is durable as a whole or not at all, as AWUPF promises. Blocks of one write form a group, groups that share
+/// a block become one, and only whole groups leave. Not thread-safe.
 class WriteCache {
  public:
-  /// `capacity` in bytes of user data; 0: no cache, reserve() always says no.
+  /// `capacity` in bytes of user data; 0: no cache, reserve() always returns false.
   explicit WriteCache(std::uint64_t capacity);
 
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }

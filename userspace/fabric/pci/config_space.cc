@@ -171,7 +171,7 @@ std::vector<ConfigSpace::DecodedBar> ConfigSpace::decoded() const {
   for (unsigned bar = 0; bar < 6; ++bar) {
     const BarDescription& b = description_.bars[bar];
     const BusAddress address = bar_address(bar);
-    // While it is being sized a BAR holds its mask: nobody can be meant by an address that wraps.
+    // While it is being sized a BAR holds its mask: an address that wraps means no BAR.
     if (address.value != 0 && address.value + (b.size - 1) > address.value) result.push_back({bar, address, b.size});
   }
   return result;

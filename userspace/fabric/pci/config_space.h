@@ -25,7 +25,7 @@ class ConfigSpace {
 
   /// The effects of a write, for the endpoint to act upon.
   struct Change {
-    bool decoding = false;              ///< a BAR or memory-space enable: who answers to which address
+    bool decoding = false;              ///< a BAR or memory-space enable: the decoded addresses
     bool function_level_reset = false;  ///< Initiate FLR was written
   };
   /// Read-only bits keep their value; bytes beyond the 4 KiB are dropped.

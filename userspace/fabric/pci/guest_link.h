@@ -17,17 +17,17 @@ class GuestLink {
  public:
   virtual ~GuestLink() = default;
 
-  /// Hands a write over and returns at once. False: it was dropped, since the guest is gone or takes nothing.
+  /// Hands a write over and returns at once. False: it was dropped, since the guest has ended or takes nothing.
   virtual bool post_write(BusAddress address, std::span<const std::byte> data) = 0;
 
   /// Calls `then` when QEMU has carried out all small writes posted so far (64 bytes at most, but for interrupts): at
-  /// once, or on the thread that QEMU's answers come in by. An interrupt by eventfd would overtake them otherwise.
-  /// False: the guest is gone, and `then` is not called.
+  /// once, or on the thread that receives QEMU's answers. An interrupt by eventfd would overtake them otherwise. False:
+  /// the guest has ended, and `then` is not called.
   virtual bool after_writes(std::function<void()> then) = 0;
 
   /// Reads and waits for the answer, until `until` or else seconds at worst, but not longer than the guest lives.
-  /// False: refused, too late, or gone; `data` is then undefined. On the thread that the answer would come in by, fails
-  /// at once.
+  /// False: refused, too late, or the guest has ended; `data` is then undefined. Fails at once on the thread that would
+  /// receive the answer.
   virtual bool read(BusAddress address, std::span<std::byte> data,
                     std::optional<std::chrono::steady_clock::time_point> until) = 0;
 };

@@ -19,9 +19,9 @@
 
 namespace smartio::pci {
 
-/// One emulated machine, as its devices see it: the endpoints on its bus, who of them answers to which address,
-/// whether an IOMMU stands between them, and what its memory holds. Endpoints are added before the first guest
-/// attaches; all else is thread-safe.
+/// One emulated machine, as its devices see it: the endpoints on its bus and the addresses to which they answer,
+/// whether an IOMMU stands between them, and the kinds of data in its memory. Endpoints are added before the first
+/// guest attaches; all else is thread-safe.
 class Host {
  public:
   /// `files` is the process's one registry of mapped guest memory, `waits` that of waiting hosts; both outlive the
@@ -44,7 +44,7 @@ class Host {
   /// Null if there is none of that name.
   [[nodiscard]] Endpoint* find(std::string_view name) const;
 
-  /// Who answers to an address.
+  /// The BAR that answers to an address.
   struct BarHit {
     Endpoint* endpoint = nullptr;  ///< null: no BAR here
     unsigned bar = 0;

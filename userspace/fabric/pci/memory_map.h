@@ -32,7 +32,7 @@ class MemoryMap {
 
   explicit MemoryMap(MemoryFiles& files) : files_(files) {}
 
-  /// Why a range was refused: `number` is what vfio-user answers with.
+  /// Why a range was refused: `number` is vfio-user's error number for the answer.
   struct MapError {
     int number;
     std::string message;
@@ -52,7 +52,7 @@ class MemoryMap {
 
   enum class Right : std::uint8_t { read, write };
 
-  /// What lies at an address.
+  /// The memory at an address.
   struct Piece {
     std::byte* memory = nullptr;  ///< null: no memory here (or not with that right)
     std::uint64_t length = 0;     ///< bytes for which that holds, at most as many as asked for

@@ -92,7 +92,7 @@ TEST_F(Graph, NoCircleClosesWhoeverComesFirst) {
   EXPECT_GT(begun, 0U);
 }
 
-/// A host's QEMU: it answers each read with the address, or with what `on_read` leaves in `value`.
+/// A host's QEMU: it answers each read with the address, or with the `value` that `on_read` leaves.
 class Qemu : public GuestLink {
  public:
   bool post_write(BusAddress, std::span<const std::byte>) override { return true; }
@@ -210,7 +210,7 @@ TEST_F(Triangle, AHostDoesNotWaitForItself) {
   EXPECT_EQ(a_.qemu->asked, 0U);
 }
 
-/// A device's own thread waits for one host after the other; a host that waits for what its device reads is not there.
+/// A device's own thread waits for one host after the other. No host waits for those reads, so there is no circle.
 TEST_F(Triangle, ADeviceThatWaitsIsInNoCircle) {
   b_.qemu->on_read = [this](std::uint64_t& value) { value = Machine::load(b_.left, 0); };
   std::uint64_t value = 0;

@@ -18,12 +18,12 @@
 
 namespace smartio::vfio_user {
 
-/// The other side of the protocol: stands in for a guest's QEMU in tests, benchmarks and fuzzers. Every call waits
-/// for its answer (but for posted writes) and meanwhile answers the device's DMA through the handler. For one
-/// thread. Errors are what went wrong, a server's error reply included ("REGION_READ: Invalid argument").
+/// The other side of the protocol: stands in for a guest's QEMU in tests, benchmarks and fuzzers. Every call waits for
+/// its answer (but for posted writes) and meanwhile answers the device's DMA through the handler. For one thread.
+/// Errors include a server's error reply ("REGION_READ: Invalid argument").
 class Client {
  public:
-  /// What answers a device's DMA requests; false is an error reply.
+  /// Answers a device's DMA requests; false is an error reply.
   struct DmaHandler {
     std::function<bool(pci::BusAddress, std::span<std::byte>)> read;
     std::function<bool(pci::BusAddress, std::span<const std::byte>)> write;

@@ -14,7 +14,7 @@
 namespace smartio::vfio_user {
 namespace {
 
-constexpr int kFillsAtOnce = 16;         // then it is time to look at the rest of the world
+constexpr int kFillsAtOnce = 16;         // then the thread polls again
 constexpr std::size_t kMaxBatch = 4096;  // stores handed over together
 constexpr std::size_t kAny = kMaxMessage - sizeof(Header);
 

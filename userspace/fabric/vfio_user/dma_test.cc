@@ -287,7 +287,7 @@ TEST_F(Dma, UnmapIsAnsweredOnlyWhenCopiesHaveEnded) {
     const std::uint64_t before = copies;
     while (copies < before + 4) std::this_thread::yield();
     ASSERT_TRUE(client_.dma_unmap({0}, 1 << 17));
-    // From here on the memory is the guest's alone: what it writes stays.
+    // From here on the memory is the guest's alone: its writes stay.
     std::memset(memory.bytes().data(), 0xaa, expected.size());
     ASSERT_TRUE(client_.info());
     ASSERT_EQ(std::memcmp(memory.bytes().data(), expected.data(), expected.size()), 0);
@@ -402,7 +402,7 @@ TEST_F(Loads, BothAtOnceEndSoon) {
   });
   EXPECT_EQ(many(far_client_), 0U);
   done = true;
-  // near may still load: what it needs of far is answered by now or refused.
+  // near may still load: its reads of far are answered by now or refused.
   while (near.wait_for(0s) != std::future_status::ready) far_client_.serve(10ms).value_or(false);
   EXPECT_EQ(near.get(), 0U);
   EXPECT_GT(answered, 0U);

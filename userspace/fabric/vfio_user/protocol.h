@@ -172,7 +172,7 @@ struct [[gnu::packed]] RegionAccess {
 };
 static_assert(sizeof(RegionAccess) == 16);
 
-/// "VFIO_USER_REGION_WRITE_MULTI": a count, then so many stores.
+/// "VFIO_USER_REGION_WRITE_MULTI": a count, then this number of stores.
 struct [[gnu::packed]] WriteMulti {
   std::uint64_t count;
 };

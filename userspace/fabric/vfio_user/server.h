@@ -14,8 +14,8 @@
 
 namespace smartio::vfio_user {
 
-/// Serves one endpoint on a unix socket, on a thread of its own: one client at a time, and the next one when that
-/// is gone, however it went. What one guest does, or leaves undone, never holds up another's server.
+/// Serves one endpoint on a unix socket, on a thread of its own: one client at a time, and the next one after that has
+/// ended for any reason. No guest ever holds up another's server.
 class Server {
  public:
   struct Options {

@@ -56,7 +56,7 @@ void posted_window_writes(benchmark::State& state) {
 }
 BENCHMARK(posted_window_writes)->UseRealTime()->Unit(benchmark::kMillisecond);
 
-/// The same without the socket: what routing and memory cost.
+/// The same without the socket: the cost of routing and memory.
 void write_many(benchmark::State& state) {
   spdlog::set_level(spdlog::level::warn);
   Served far("many");

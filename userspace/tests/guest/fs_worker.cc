@@ -99,7 +99,7 @@ std::filesystem::path name(const Work& work, unsigned host, unsigned round) {
   return work.folder / fmt::format("h{}.r{}", host, round);
 }
 
-/// Made under another name and then renamed: whoever sees the name sees all of it.
+/// Made under another name and then renamed: a host that sees the name sees all of the file.
 void make_file(const Work& work, unsigned round) {
   const std::filesystem::path temporary = work.folder / fmt::format("h{}.tmp", work.host);
   {
@@ -111,7 +111,7 @@ void make_file(const Work& work, unsigned round) {
   if (round >= 4) std::filesystem::remove(name(work, work.host, round - 4));
 }
 
-/// What another host has made lately; it may be gone by now.
+/// The files that other hosts have made lately; they may be removed by now.
 void look_at_others(const Work& work, unsigned round) {
   for (unsigned host = 0; host < work.hosts; ++host) {
     if (host == work.host) continue;

@@ -34,7 +34,7 @@ using smartio::open_file;
 constexpr std::size_t kWords = 4096 / sizeof(std::uint64_t);
 using Page = std::array<std::uint64_t, kWords>;
 
-/// What belongs into a page: its first words say what it is, the others follow from them.
+/// The right content of a page: its first words are its identity, the others are computed from them.
 Page page_of(std::uint64_t host, std::uint64_t number, std::uint64_t sequence) {
   Page page;
   page[0] = host;

@@ -296,7 +296,7 @@ struct Peer {
   std::uint64_t place;
 };
 
-/// Words of the target, in order: each load crosses whatever lies between.
+/// Words of the target, in order: each load crosses all bridges between.
 std::size_t count_words(const Registers& target, std::uint32_t first) {
   std::size_t same = 0;
   for (std::uint32_t i = 0; i < kDeviceBufferSize / sizeof(i); ++i)

@@ -9,7 +9,7 @@ extern "C" {
 #include "wire.h"
 }
 
-/// As ring.c of ntb_smartio: whose type it is decides who checks it.
+/// As in ring.c of ntb_smartio: the owner of a message's type decides which check it gets.
 inline bool payload_ok(const wire_message& message, const void* payload) {
   if (message.type == WIRE_REPLY || message.type == WIRE_APERTURE) return wire_payload_ok(&message);
   return messages_payload_ok(&message, payload);

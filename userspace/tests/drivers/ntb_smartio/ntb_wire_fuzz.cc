@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// A ring and a hello of another host: whatever the bytes are, what is accepted stays within its bounds. The ring is
-// read as link_rx_one() does it; only the numbers that say whether a message is there are taken as right.
+// A ring and a hello of another host: for any bytes, an accepted value stays within its bounds. The ring is read as
+// link_rx_one() does it; only the numbers that say whether a message is there are taken as right.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

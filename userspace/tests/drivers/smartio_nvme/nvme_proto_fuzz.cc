@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Requests of clients, and the admin commands in them: whatever the bytes are, what is accepted is within its bounds.
+// Requests of clients, and the admin commands in them: for any bytes, an accepted request is within its bounds.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
