@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The links that transports registered, and the handlers of what peers ask for.
+ * The links that transports registered, and the handlers of peers' requests.
  * This layer knows no host, no export and no path: events of links go to the
  * client that main.c names.
  */

@@ -39,8 +39,8 @@ struct wire_range {
 };
 
 /**
- * struct wire_addresses - what a device of the receiver has for its own; in the
- *	wire_range that asks for it @handle is 1 for single pages at its end
+ * struct wire_addresses - device addresses of a device's own domain. In the
+ *	wire_range that asks for them @handle is 1 for single pages at the end.
  * @base: the device address of where the range begins that was asked for
  * @hole: device addresses in it that lead elsewhere
  * @hole_size: bytes
@@ -121,8 +121,8 @@ struct wire_segment {
 
 /**
  * struct wire_irq_move - an interrupt of the sender has another message now
- * @from: what the receiver's device sends
- * @to: what it has to send
+ * @from: the receiver's device sends this one
+ * @to: it has to send this one
  */
 struct wire_irq_move {
 	struct {
@@ -133,7 +133,7 @@ struct wire_irq_move {
 };
 
 /**
- * struct wire_fence - a host to be fenced by the receiver, or let in again
+ * struct wire_fence - a host to be fenced by the receiver, or admitted again
  * @fenced: 1 or 0
  * @host: its name, or its UUID as text; NUL-terminated
  */

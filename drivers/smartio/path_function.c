@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a borrower of a whole PCI function needs of the path beyond a session:
- * addresses of its own, registers as resources, interrupts as the PCI core
- * makes them. Only links have that.
+ * The parts of the path for a borrower of a whole PCI function: addresses of
+ * its own, registers as resources, interrupts as the PCI core makes them. Only
+ * links have them.
  */
 #include <linux/ioport.h>
 #include <linux/module.h>
@@ -18,7 +18,7 @@ static struct smartio_link *path_link(struct smartio_device *sdev)
 }
 
 /**
- * smartio_space_alloc() - addresses that nobody else's function has
+ * smartio_space_alloc() - addresses that no other function has
  * @sdev: the path, with a session open
  * @space: filled in; stays valid until smartio_space_free()
  * @single: as in @space; it costs the lender's IOMMU its large pages there
@@ -28,8 +28,8 @@ static struct smartio_link *path_link(struct smartio_device *sdev)
  *
  * Context: process, may sleep for seconds.
  * Return: 0; -EOPNOTSUPP: this host has no IOMMU: smartio_dma_scattered() says
- * whether all of its memory is open; -ENOSPC; -ENOLINK; -ETIMEDOUT; or what the
- * lender said.
+ * whether all of its memory is open; -ENOSPC; -ENOLINK; -ETIMEDOUT; or the
+ * lender's error.
  */
 int smartio_space_alloc(struct smartio_device *sdev,
 			struct smartio_space *space, bool single)
@@ -138,8 +138,8 @@ EXPORT_SYMBOL_GPL(smartio_space_phys);
  * @host: the lender of another function that this host has, too
  * @peer: of @target; its grant is filled in
  *
- * What is granted, @host alone gets, when smartio_peer_map() asks it for that,
- * over a link of its own with the lender of @target. The grant ends with
+ * Only @host can take the grant, when smartio_peer_map() asks it for that, over
+ * its own link with the lender of @target. The grant ends with
  * smartio_peer_revoke(), or with the session.
  *
  * Context: process, may sleep for seconds.
@@ -225,7 +225,10 @@ int smartio_peer_unmap(struct smartio_device *sdev, u64 addr, u64 size)
 	u64 id = smartio_path_session(path);
 	int ret = id ? path->ops->peer_unmap(path, id, addr, size) : 0;
 
-	/* the lender has ended it, or does so before anybody gets the device */
+	/*
+	 * the lender has ended it, or does so before another host gets the
+	 * device
+	 */
 	return ret == -ENOLINK || ret == -ENOENT ? 0 : ret;
 }
 EXPORT_SYMBOL_GPL(smartio_peer_unmap);
@@ -240,7 +243,7 @@ EXPORT_SYMBOL_GPL(smartio_peer_unmap);
  *
  * Context: process, may sleep for seconds.
  * Return: 0; -EOPNOTSUPP; -ENOLINK; -EACCES; -ENOSPC or -ERANGE: the link can't
- * reach it; -EBUSY: somebody has claimed it; -ETIMEDOUT.
+ * reach it; -EBUSY: another user has claimed it; -ETIMEDOUT.
  */
 int smartio_bar_resource(struct smartio_device *sdev, unsigned int bar,
 			 size_t size, struct resource *resource)
@@ -284,7 +287,7 @@ EXPORT_SYMBOL_GPL(smartio_bar_resource_put);
 /**
  * smartio_msi_create() - a parent for the function's MSI domains
  * @sdev: the path
- * @ops: told of what the function has to send
+ * @ops: get the messages that the function has to send
  * @context: for @ops
  * @domain: filled in, for dev_set_msi_domain()
  *

@@ -26,7 +26,7 @@
 #define REMOTE_NEWS_MAX		1024
 
 /**
- * struct remote - what a path over a link needs
+ * struct remote - private part of a path over a link
  * @entry: in link->paths
  * @link: the link; a reference
  * @path: the path
@@ -85,7 +85,10 @@ static void remote_close(struct smartio_path *path, u64 id)
 	link->ops->settle(link);
 }
 
-/* If it doesn't hear this, it keeps what it keeps until the next session. */
+/*
+ * If the lender doesn't get this, it keeps the session's memory and registers
+ * until the next session.
+ */
 static void remote_stopped(struct smartio_path *path, u64 id)
 {
 	remote_ask(path, WIRE_CLOSE_SESSION, id, NULL, NULL, 0, REMOTE_CALL_MS);
@@ -109,9 +112,9 @@ static int remote_open(struct smartio_path *path, u64 *id, u64 *dma_offset,
 	u64 session;
 
 	/*
-	 * The number under which the lender named it may be another device's
-	 * by now. That it isn't named since the link came up means that it
-	 * isn't lent, or not yet again; whatever there was is over.
+	 * The number under which the lender named it may be another device's by
+	 * now. If it wasn't named since the link came up, it isn't lent, or not
+	 * yet again. Its sessions are over then.
 	 */
 	if (READ_ONCE(remote->named))
 		ret = remote_ask(path, WIRE_OPEN_SESSION, 0, NULL, &opened,
@@ -476,7 +479,7 @@ static const struct smartio_path_ops remote_path_ops = {
 /* ---- paths come and go, on link->paths_wq ---- */
 
 /**
- * struct remote_news - what the lender said about its devices
+ * struct remote_news - a message of the lender about its devices
  * @entry: in link->news, until it was dealt with; under link->paths_lock
  * @work: deals with it
  * @link: about which link; a reference
@@ -803,8 +806,8 @@ void remote_paths_exit(struct smartio_link *link)
 }
 
 /*
- * A message that is no request and no reply. Must not wait for anybody. Returns
- * false if there is no memory for it.
+ * Takes a message that is no request and no reply. Must not wait for other
+ * work. Returns false if there is no memory for it.
  */
 bool remote_paths_message(struct smartio_link *link,
 			  const struct wire_message *message,

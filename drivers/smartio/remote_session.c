@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This host as a lender: sessions of the host on the other side of a link, and
- * what it may ask for.
+ * its requests.
  */
 #include <linux/dma-mapping.h>
 #include <linux/irq.h>
@@ -77,7 +77,7 @@ static int remote_session_irq_target(struct session *session, u64 addr,
 				  device_addr);
 }
 
-/* What the device has to write, so that a message arrives at the borrower. */
+/* Fills in the message that the device has to write to reach the borrower. */
 static int remote_session_irq_message(struct session *session, u64 addr,
 				      u32 data, struct msi_msg *message)
 {
@@ -183,8 +183,8 @@ static int remote_session_segment_alloc(struct session *session,
 }
 
 /*
- * The lender ends it, of which the borrower doesn't know yet: its CPUs go on to
- * write.
+ * Whether the lender ends the session, and the borrower doesn't know that yet:
+ * its CPUs continue to write.
  */
 static bool remote_session_unaware(const struct session *session)
 {
@@ -192,7 +192,7 @@ static bool remote_session_unaware(const struct session *session)
 	       READ_ONCE(session->why) == SESSION_END_LENDER;
 }
 
-/* Fills @holder in, and returns it, if the borrower may go on to write. */
+/* Fills @holder in, and returns it, if the borrower may continue to write. */
 static const struct smartio_holder *
 remote_session_holder(const struct session *session,
 		      struct smartio_holder *holder)
@@ -326,7 +326,7 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 	holder.key = 0;
 	link->ops->stopped(link, &holder);
 	/*
-	 * If the link went down meanwhile, whoever ends its sessions may have
+	 * If the link went down meanwhile, the end of its sessions may have
 	 * missed this one. Inside the session, so that a device that is taken
 	 * back is not mapped after all its mappings were ended.
 	 */
@@ -354,7 +354,7 @@ put_export:
 }
 
 /*
- * A session that is unknown is over; that it asks all the same says that it has
+ * An unknown session is over. The borrower's request still says that it has
  * stopped.
  */
 static int remote_session_close(struct smartio_link *link, u64 id)
@@ -427,7 +427,7 @@ static int remote_session_bar(struct session *session,
 	return ret;
 }
 
-/* What is asked in a session: the session doesn't end meanwhile. */
+/* Handles requests in a session: the session doesn't end meanwhile. */
 static int remote_session_inside(struct session *session,
 				 const struct wire_message *message,
 				 const void *payload, void *reply,

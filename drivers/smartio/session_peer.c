@@ -9,9 +9,9 @@
  * over the link between the two lenders: that host has a grant of the borrower
  * for this one (session_grant.c).
  *
- * A mapping ends with either session, and with the link that it needs. The IOMMU
- * refuses what the other device still does when the first one is reset, and
- * before somebody else gets it, or its address of the link.
+ * A mapping ends with either session, and with the link that it needs. After
+ * that the IOMMU refuses accesses of the other device. So the first one can be
+ * reset, and another host can get it, or its address of the link.
  */
 #include <linux/iommu.h>
 #include <linux/overflow.h>
@@ -22,9 +22,9 @@
 #include "messages.h"
 #include "remote.h"
 
-/* So many a session may have. */
+/* The most mappings of a session. */
 #define SESSION_PEERS_MAX	256
-/* And so many wait for another lender, which has others to serve. */
+/* The most that wait for another lender, which has others to serve. */
 #define SESSION_PENDING_MAX	16
 
 /**
@@ -173,7 +173,9 @@ static int session_peer_add(struct session *session, struct session *target,
 	return ret;
 }
 
-/* Ask the other lender for what its borrower granted: where is it? */
+/*
+ * Asks the other lender for the address of registers that its borrower granted.
+ */
 static int session_peer_take(const struct session_peer *mapping,
 			     const struct wire_peer *peer, phys_addr_t *phys)
 {
@@ -204,8 +206,8 @@ static int session_peer_take(const struct session_peer *mapping,
 }
 
 /*
- * The mapping has its place before the other lender is asked, so that it is
- * found by whoever ends it meanwhile.
+ * The mapping is in the list before the other lender is asked. So code that
+ * ends it meanwhile finds it.
  */
 static int session_peer_add_far(struct session *session, const uuid_t *host,
 				const struct wire_peer *peer)
@@ -351,7 +353,7 @@ void session_peers_ended(struct smartio_link *link, u64 grant)
 	mutex_unlock(&session_peers_lock);
 }
 
-/* The link is down. What is behind it when it comes up again is something else. */
+/* The link is down. When it is up again, another host may be behind it. */
 void session_peers_lost(struct smartio_link *link)
 {
 	struct session_peer *mapping, *next;

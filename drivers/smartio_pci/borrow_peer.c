@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peer to peer: what somebody maps for a function may be registers, or memory,
- * of another function that this host borrows. What this host has of those is a
- * window of the NTB, and through that each access would cross the cable twice.
- * So the lender is asked to map them in the function's domain there. If another
- * host lends the other function, that one is asked first to grant the lender
- * its registers, which it reaches over a link of its own.
+ * Peer to peer: a driver may map registers of another function that this host
+ * borrows, or memory on it, for a function. This host has a window of the NTB
+ * for those. Through that each access would cross the cable twice. So the
+ * lender is asked to map them in the function's domain there. If another host
+ * lends the other function, that one is asked first to grant the lender its
+ * registers. The lender reaches them over a link of its own.
  *
- * A lender answers before the mapping is there, and before it is gone. Whoever
- * maps has to be able to wait for that.
+ * A mapping is added or removed only when the lender has answered. The caller
+ * has to be able to wait for that.
  */
 #include <linux/slab.h>
 
@@ -330,7 +330,10 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 	return size;
 }
 
-/* Who mapped them is gone, and unmapped nothing. May sleep. */
+/*
+ * Removes the mappings of an owner that is removed without unmapping. May
+ * sleep.
+ */
 void borrow_peer_unmap_all(struct borrow_function *f)
 {
 	struct borrow_reach *reach;

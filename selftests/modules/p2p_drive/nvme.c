@@ -4,8 +4,7 @@
  * I/O queue pair, both polled, one command at a time. Unlike other drivers it
  * takes any address that the controller can put on the bus. It does so for a
  * command's data and for the I/O completion queue. Such an address is in this
- * host's
- * memory, or in another host's, through an NTB's window.
+ * host's memory, or in another host's, through an NTB's window.
  *
  * All functions but p2p_nvme_start() are called under p2p_lock.
  */
