@@ -21,7 +21,10 @@
 /* It may have to wait for another lender, SESSION_PEER_MS. */
 #define REMOTE_PEER_MS		15000
 
-/* So many devices a host may say that it lends, and news of them may wait. */
+/*
+ * The most devices that a host may lend, and the most news of them that may
+ * wait.
+ */
 #define REMOTE_PATHS_MAX		64
 #define REMOTE_NEWS_MAX		1024
 

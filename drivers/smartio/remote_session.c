@@ -537,7 +537,7 @@ static int remote_peer_take(struct smartio_link *link, u32 generation,
 	return session_grant_take(link, generation, payload, reply);
 }
 
-/* When it is answered, nothing here uses what is taken back. */
+/* After the reply, nothing here uses the registers that are taken back. */
 static int remote_peer_end(struct smartio_link *link, u32 generation,
 			   const struct wire_message *message,
 			   const void *payload, void *reply, size_t *reply_size)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What other hosts reach of the registers of a lent device. Its borrower has
- * them by its session (region.c). It may grant a part of them to one other
- * host, whose device reaches them over that host's own link with this one:
+ * Registers of a lent device that other hosts reach. Its borrower has them by
+ * its session (region.c). It may grant a part of them to one other host, whose
+ * device reaches them over that host's own link with this one:
  *
- *   borrower       WIRE_PEER_GRANT   names the part and the host
- *   the other host WIRE_PEER_TAKE    over its link; gets an address there
- *   this host      WIRE_PEER_END     before the address becomes another's
+ *    borrower        WIRE_PEER_GRANT  names the part and the host
+ *    the other host  WIRE_PEER_TAKE   over its link; gets an address there
+ *    this host       WIRE_PEER_END    before the address is used for another
  *
  * Only the host that was named can take a grant, for a device that it lends to
  * the same borrower, and only once. A grant ends when its borrower revokes it,
@@ -22,9 +22,9 @@
 #include "messages.h"
 #include "remote.h"
 
-/* So many a session may have. */
+/* The most grants of a session. */
 #define SESSION_GRANTS_MAX	256
-/* So many it may take back at once: the other lender has others to serve. */
+/* The most revocations at once: the other lender has others to serve. */
 #define SESSION_REVOKES_MAX	16
 /* A lender that is too busy is asked again. */
 #define SESSION_GRANT_AGAIN_MS	10
@@ -36,7 +36,7 @@
  * @entry: in session_grants
  * @session: whose device; the session lasts longer
  * @id: by which all three hosts know it
- * @host: for whom
+ * @host: the host that may take it
  * @bar: number
  * @offset: in it
  * @size: bytes
@@ -62,8 +62,8 @@ static DEFINE_MUTEX(session_grants_lock);
 static LIST_HEAD(session_grants);
 
 /*
- * Whoever has a function as a whole needs all of its BARs: without an IOMMU one
- * window leads to them, and to what lies between.
+ * A borrower of a whole function needs all of its BARs. Without an IOMMU one
+ * window leads to them, and to the range between them.
  */
 static void session_all_bars(struct pci_dev *pdev,
 			     struct smartio_registers *registers)
@@ -232,7 +232,7 @@ static int session_grant_give(struct session_grant *grant,
 	return 0;
 }
 
-/* Whether the host on a link asks for what it was granted. */
+/* Whether the grant is for the host on a link, and for this access. */
 static bool session_grant_fits(const struct session_grant *grant,
 			       struct smartio_link *link,
 			       const struct wire_take *take)
@@ -250,10 +250,9 @@ static bool session_grant_fits(const struct session_grant *grant,
 }
 
 /*
- * A host takes what it was granted. Returns 0; -ENOENT: there is no such grant,
- * or it ends; -EACCES: it is for another host, for the device of another
- * borrower, or for something else; -EBUSY: it was taken; -ENOLINK; or what the
- * link says.
+ * A host takes its grant. Returns 0; -ENOENT: there is no such grant, or it
+ * ends; -EACCES: it is for another host, for the device of another borrower, or
+ * for something else; -EBUSY: it was taken; -ENOLINK; or the error of the link.
  */
 int session_grant_take(struct smartio_link *link, u32 generation,
 		       const struct wire_take *take,
@@ -309,10 +308,10 @@ static int session_grant_ask_end(struct smartio_link *link, u64 grant,
 }
 
 /*
- * A grant that nobody finds any more ends. The other host's device reaches the
- * registers no more when this begins to wait. The address leads nowhere until
- * that host has said that its device does not use it: a host that does not say
- * so before the deadline loses the link.
+ * Ends a grant that is no longer in the list. The other host's device doesn't
+ * reach the registers any more when this begins to wait. The address stays
+ * unused until that host has said that its device does not use it. A host that
+ * does not say so before the deadline loses the link.
  */
 static void session_grant_end(struct session_grant *grant,
 			      unsigned long deadline)

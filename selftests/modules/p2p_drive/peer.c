@@ -80,7 +80,7 @@ put:
 	return ret;
 }
 
-/* What this host's CPU finds there. */
+/* Reads the memory by this host's CPU. */
 static ssize_t p2p_peer_memory_read(struct file *file, char __user *to,
 				    size_t count, loff_t *pos)
 {
