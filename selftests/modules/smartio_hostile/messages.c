@@ -335,10 +335,7 @@ static void bad_slot(struct hostile *h)
 
 /* ---- other ways in ---- */
 
-/*
- * Writes anywhere in the memory that it has opened, but for the words by which
- * it reads the ring.
- */
+/* Writes anywhere in its aperture 0, if that is small enough to be mapped. */
 static void scribble(struct hostile *h)
 {
 	u8 bytes[256];
