@@ -20,10 +20,9 @@ constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // seeds that are near ea
 }  // namespace
 
 WriteCombining::WriteCombining(Sink sink, std::uint64_t seed)
-    : sink_(std::move(sink)),
-      random_(static_cast<std::minstd_rand::result_type>((seed * kSpread) >> 33U)),
-      clock_([this](const std::stop_token& stop) { run(stop); }) {
+    : sink_(std::move(sink)), random_(static_cast<std::minstd_rand::result_type>((seed * kSpread) >> 33U)) {
   lines_.reserve(kBuffers);
+  clock_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 bool WriteCombining::one_in(unsigned of) { return below(of) == 0; }
