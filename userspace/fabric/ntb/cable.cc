@@ -131,7 +131,9 @@ void Cable::train(const std::stop_token& stop) {
       plug_if_due();
       lock.lock();
     } else if (to_be_plugged_) {
-      wake_.wait_until(lock, stop, not_before_, news);
+      // a copy: the wait looks at its time without the lock
+      const Clock::time_point until = not_before_;
+      wake_.wait_until(lock, stop, until, news);
     } else if (wire_.state.load() != LinkState::down || order_ != LinkState::up || !wanted()) {
       wake_.wait(lock, stop, news);
     } else if (const Change change = rise_if_due(); change.to) {
