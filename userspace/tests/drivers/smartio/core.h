@@ -123,6 +123,16 @@ class Core : public testing::Test {
     return link.ask(header, &range);
   }
 
+  /// A message in a session, with its payload. Returns the status that the core answers.
+  template <class Payload>
+  static int ask(FakeLink& link, u16 type, u64 session, const Payload& payload) {
+    wire_message header{};
+    header.type = type;
+    header.context = session;
+    header.length = sizeof(payload);
+    return link.ask(header, &payload);
+  }
+
   /// Memory beside the device for a session. Returns its handle, or 0.
   static u32 segment(FakeLink& link, u64 session, u64 size, int expected = 0) {
     wire_range range{};

@@ -41,13 +41,6 @@ class Far : public Core {
     EXPECT_EQ(group.users, 0);
   }
 
-  static int ask(FakeLink& link, u16 type, u64 session, const wire_peer& peer) {
-    wire_message header{};
-    header.type = type;
-    header.context = session;
-    header.length = sizeof(peer);
-    return link.ask(header, &peer);
-  }
   static wire_peer wish() {
     wire_peer peer{};
     peer.host[0] = 'm';

@@ -37,22 +37,14 @@ class Grant : public Core {
   }
   /// Returns its id, or 0.
   u64 grant(const wire_grant& what, int expected = 0) {
-    wire_message header{};
-    header.type = WIRE_PEER_GRANT;
-    header.context = session;
-    header.length = sizeof(what);
-    EXPECT_EQ(a.ask(header, &what), expected);
+    EXPECT_EQ(ask(a, WIRE_PEER_GRANT, session, what), expected);
     if (a.reply.size() != sizeof(wire_granted)) return 0;
     return reinterpret_cast<const wire_granted*>(a.reply.data())->grant;
   }
   static int revoke(FakeLink& link, u64 in, u64 id) {
-    wire_message header{};
     wire_granted granted{};
-    header.type = WIRE_PEER_REVOKE;
-    header.context = in;
-    header.length = sizeof(granted);
     granted.grant = id;
-    return link.ask(header, &granted);
+    return ask(link, WIRE_PEER_REVOKE, in, granted);
   }
   static wire_take of(u64 id) {
     wire_take take{};

@@ -39,13 +39,6 @@ class Peer : public Core {
     EXPECT_EQ(group.users, 0);
   }
 
-  static int ask(FakeLink& link, u16 type, u64 session, const wire_peer& peer) {
-    wire_message header{};
-    header.type = type;
-    header.context = session;
-    header.length = sizeof(peer);
-    return link.ask(header, &peer);
-  }
   wire_peer wish() const {
     wire_peer peer{};
     peer.addr = kPlace;
