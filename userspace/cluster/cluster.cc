@@ -202,6 +202,7 @@ Result<void> Cluster::start_host(State& state, const Topology& topology, const H
   if (!options) return std::unexpected(options.error());
   std::vector<std::string> words = installation_.tree_prefix();
   std::ranges::copy(qemu_arguments(topology, host, installation_, *options), std::back_inserter(words));
+  if (auto made = make_pipes(folder_.host_file(host.name, GuestAgent::kAgentPipes)); !made) return made;
   auto process =
       GatedProcess::fork({.argv = std::move(words), .folder = folder_.path(), .output = host.name + ".qemu.log"});
   if (!process) return std::unexpected(process.error());

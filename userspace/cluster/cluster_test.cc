@@ -77,7 +77,7 @@ class ClusterTest : public ::testing::Test {
       while (!stop.stop_requested() && !std::filesystem::exists(folder_.host_file(host, "console.log"))) {
         std::this_thread::sleep_for(1ms);
       }
-      FakeAgent agent(folder_.host_file(host, "qga.sock"), [](const json&) { return FakeAgent::Statuses{}; });
+      FakeAgent agent(folder_, host, [](const json&) { return FakeAgent::Statuses{}; });
       while (!stop.stop_requested()) std::this_thread::sleep_for(1ms);
     });
   }
@@ -176,7 +176,7 @@ TEST_F(ClusterTest, AHostThatTheTranslatorEndedIsStartedOnceMore) {
     while (!stop.stop_requested() && !std::filesystem::exists(folder_.path() / "second")) {
       std::this_thread::sleep_for(1ms);
     }
-    FakeAgent agent(folder_.host_file("b", "qga.sock"), [](const json&) { return FakeAgent::Statuses{}; });
+    FakeAgent agent(folder_, "b", [](const json&) { return FakeAgent::Statuses{}; });
     while (!stop.stop_requested()) std::this_thread::sleep_for(1ms);
   });
   const auto up = cluster().up(options());

@@ -19,7 +19,12 @@ using namespace std::chrono_literals;
 
 constexpr auto kAgentPatience = 30s;
 /// For so long a conversation is kept open to see a short command end; then others get their turn.
-constexpr auto kShortCommand = 40ms;
+constexpr auto kShortCommand = 150ms;
+/// Each question costs the host what it would run the command with: a millisecond of its CPU. So they are asked at
+/// intervals that grow with the time that the command takes.
+constexpr Deadline::Clock::duration kFirstQuestion = 6ms;
+constexpr Deadline::Clock::duration kRarestQuestion = 200ms;
+constexpr int kPartOfElapsed = 5;
 
 Result<Outcome> outcome_of(const json& status) {
   Outcome outcome;
@@ -40,6 +45,12 @@ class Running {
  public:
   Running(GuestAgent& agent, std::int64_t pid) : agent_(agent), pid_(pid) {}
 
+  /// The time between two questions.
+  void pause() const {
+    const auto elapsed = Deadline::Clock::now() - begin_;
+    std::this_thread::sleep_for(std::clamp(elapsed / kPartOfElapsed, kFirstQuestion, kRarestQuestion));
+  }
+
   /// Its outcome if it has ended, none if it hasn't.
   Result<std::optional<Outcome>> look(GuestAgent::Session& session) const {
     const auto status = session.call("guest-exec-status", {{"pid", pid_}}, Deadline::in(kAgentPatience));
@@ -54,13 +65,11 @@ class Running {
     return std::move(*outcome);
   }
 
-  /// Asks at intervals that grow with the time it takes, each in a conversation of its own. `stop` ends the waiting.
+  /// Each question is a conversation of its own. `stop` ends the waiting.
   template <typename Stop>
   Result<std::optional<Outcome>> wait(Stop stop) const {
-    const auto begin = Deadline::Clock::now();
     while (!stop()) {
-      const auto elapsed = Deadline::Clock::now() - begin;
-      std::this_thread::sleep_for(std::clamp<Deadline::Clock::duration>(elapsed / 10, 5ms, 200ms));
+      pause();
       auto session = agent_.open(Deadline::in(kAgentPatience));
       if (!session && interrupted() != 0) return std::nullopt;
       if (!session) return std::unexpected(session.error());
@@ -84,6 +93,7 @@ class Running {
  private:
   GuestAgent& agent_;
   std::int64_t pid_;
+  Deadline::Clock::time_point begin_ = Deadline::Clock::now();
 };
 
 /// setsid makes the command the leader of a process group, so that a timeout ends its children too.
@@ -120,7 +130,7 @@ Result<Outcome> execute(GuestAgent& agent, const Request& request) {
       auto seen = running->look(*session);
       if (!seen) return std::unexpected(seen.error());
       if (*seen) return std::move(**seen);
-      std::this_thread::sleep_for(1ms);
+      running->pause();
     }
   }
   auto ended = running->wait([&] { return deadline.passed() || interrupted() != 0; });

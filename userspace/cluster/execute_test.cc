@@ -27,7 +27,7 @@ json ended(int status) { return {{"exited", true}, {"exitcode", status}}; }
 class Execute : public ::testing::Test {
  protected:
   FakeAgent& start(FakeAgent::Decide decide) {
-    return fake_.emplace(folder_.host_file("a", "qga.sock"), std::move(decide));
+    return fake_.emplace(folder_, "a", std::move(decide));
   }
   GuestAgent agent() {
     return {folder_, "a", [this] { return alive_.load(); }};

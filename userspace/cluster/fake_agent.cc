@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cluster/fake_agent.h"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <stdexcept>
+#include <utility>
 
-#include "base/unix_socket.h"
+#include "cluster/guest_agent.h"
+#include "cluster/stream.h"
 
 namespace smartio::cluster {
 
 using nlohmann::json;
 
-FakeAgent::FakeAgent(const std::filesystem::path& socket, Decide decide)
-    : decide_(std::move(decide)), listener_(listen_unix(socket).value()) {
+FakeAgent::FakeAgent(const StateFolder& folder, std::string_view host, Decide decide) : decide_(std::move(decide)) {
+  const std::filesystem::path base = folder.host_file(host, GuestAgent::kAgentPipes);
+  make_pipes(base).value();
+  // As QEMU opens them.
+  requests_.reset(::open((base.string() + ".in").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  answers_.reset(::open((base.string() + ".out").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  if (!requests_ || !answers_) throw std::runtime_error("the agent's pipes");
   thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
 }
 
@@ -40,45 +50,41 @@ std::vector<json> FakeAgent::commands() {
 }
 
 void FakeAgent::serve(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    pollfd ready{.fd = listener_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&ready, 1, 5) <= 0) continue;
-    const UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
-    if (client) serve_client(stop, client.get());
-  }
-}
-
-void FakeAgent::serve_client(const std::stop_token& stop, int fd) {
-  auto send = [fd](std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    }
-  };
-  bool mute = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    send(leftover_);
-    leftover_.clear();
-    mute = ignored_ > 0;
-    if (mute) --ignored_;
-  }
   std::string received;
   std::array<char, 4096> buffer{};
   while (!stop.stop_requested()) {
-    pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
+    pollfd ready{.fd = requests_.get(), .events = POLLIN, .revents = 0};
     if (::poll(&ready, 1, 5) <= 0) continue;
-    const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), 0);
-    if (got <= 0) return;
+    const ssize_t got = ::read(requests_.get(), buffer.data(), buffer.size());
+    if (got <= 0) continue;  // a client has dropped it meanwhile
     received.append(buffer.data(), static_cast<std::size_t>(got));
     for (std::size_t end = received.find('\n'); end != std::string::npos; end = received.find('\n')) {
-      std::string line = received.substr(0, end);
+      const std::string line = received.substr(0, end);
       received.erase(0, end + 1);
-      const bool delimited = line.starts_with('\xff');
-      if (delimited) line.erase(0, 1);
-      if (!mute) send((delimited ? "\xff" : "") + answer(json::parse(line)).dump() + "\n");
+      answer_line(line, stop);
     }
+  }
+}
+
+void FakeAgent::answer_line(std::string_view line, const std::stop_token& stop) {
+  const bool delimited = line.starts_with('\xff');
+  if (delimited) line.remove_prefix(1);
+  std::string text;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (delimited && ignored_ > 0) {
+      --ignored_;
+      return;
+    }
+    text = std::exchange(leftover_, {});
+  }
+  text += (delimited ? "\xff" : "") + answer(json::parse(line)).dump() + "\n";
+  for (std::string_view rest = text; !rest.empty() && !stop.stop_requested();) {
+    pollfd ready{.fd = answers_.get(), .events = POLLOUT, .revents = 0};
+    ::poll(&ready, 1, 5);
+    const ssize_t sent = ::write(answers_.get(), rest.data(), rest.size());
+    if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
+    if (sent < 0 && errno != EAGAIN) return;
   }
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// For tests only: a guest agent that listens on a socket and runs the commands it is given on this machine's terms,
-// that is, by asking the test. It serves one client at a time, as QEMU's socket does.
+// For tests only: a guest agent at its pipes, which runs the commands it is given on this machine's terms, that is, by
+// asking the test.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <thread>
 
 #include "base/unique_fd.h"
+#include "cluster/state.h"
 
 namespace smartio::cluster {
 
@@ -22,12 +22,13 @@ class FakeAgent {
   /// Decides on a guest-exec; an object with "error" is the agent's own error.
   using Decide = std::function<Statuses(const nlohmann::json& arguments)>;
 
-  FakeAgent(const std::filesystem::path& socket, Decide decide);
+  /// At the pipes that GuestAgent opens; makes them unless they are there.
+  FakeAgent(const StateFolder& folder, std::string_view host, Decide decide);
   ~FakeAgent();
 
-  /// Sent to the next client before anything else, as a leftover of an earlier one.
+  /// Comes before the next answer, as a leftover of an earlier client.
   void leave_behind(std::string bytes);
-  /// The next `count` clients get no answer to their synchronisation and must connect again.
+  /// The next `count` synchronisations get no answer.
   void ignore_clients(int count);
   /// From now on the agent has forgotten every command: the host was started again.
   void forget_commands();
@@ -36,11 +37,12 @@ class FakeAgent {
 
  private:
   void serve(const std::stop_token& stop);
-  void serve_client(const std::stop_token& stop, int fd);
+  void answer_line(std::string_view line, const std::stop_token& stop);
   nlohmann::json answer(const nlohmann::json& request);
 
   Decide decide_;
-  UniqueFd listener_;
+  UniqueFd requests_;
+  UniqueFd answers_;
   std::mutex mutex_;  // protects the members below
   std::string leftover_;
   int ignored_ = 0;

@@ -63,7 +63,7 @@ Result<GuestAgent::Session> GuestAgent::open(Deadline deadline) {
     if (!is_alive_()) return fail(fmt::format("{} is not running", host_));
     auto lock = FileLock::take(lock_, deadline);
     if (!lock) return fail(fmt::format("{}: the agent: {}", host_, lock.error().message));
-    if (auto stream = Stream::connect(socket_)) {
+    if (auto stream = Stream::open_pipes(pipes_)) {
       Session session(std::move(*lock), std::move(*stream), host_);
       const auto answered = session.synchronise(Deadline::in(patience).or_earlier(deadline));
       if (answered) return session;

@@ -13,15 +13,21 @@
 
 namespace smartio::cluster {
 
-/// The QEMU guest agent of one host (see QEMU's "QEMU Guest Agent Protocol Reference"). Its socket serves one client at
-/// a time, and bytes that a killed client left behind must be skipped. So each conversation holds a lock of the state
+/// The QEMU guest agent of one host (see QEMU's "QEMU Guest Agent Protocol Reference"). Its pipes serve one client at a
+/// time, and bytes that a killed client left behind must be skipped. So each conversation holds a lock of the state
 /// folder and begins with guest-sync-delimited. Conversations are short. Later conversations ask after a command that
 /// runs long, and others get their turn in between. Not for several threads; make one for each.
+///
+/// They are pipes, not a socket: QEMU tells the guest when a socket's client is gone, and the agent then looks for the
+/// next one ten times a second. It finds that client a twentieth of a second late.
 class GuestAgent {
  public:
+  /// The host's file in the state folder that Stream::open_pipes() takes.
+  static constexpr std::string_view kAgentPipes = "qga";
+
   /// `is_alive` is asked while waiting: the host's QEMU may end.
   GuestAgent(const StateFolder& folder, std::string host, std::function<bool()> is_alive)
-      : socket_(folder.host_file(host, "qga.sock")),
+      : pipes_(folder.host_file(host, kAgentPipes)),
         lock_(folder.host_file(host, "qga.lock")),
         host_(std::move(host)),
         is_alive_(std::move(is_alive)) {}
@@ -51,7 +57,7 @@ class GuestAgent {
   [[nodiscard]] const std::string& host() const { return host_; }
 
  private:
-  std::filesystem::path socket_;
+  std::filesystem::path pipes_;
   std::filesystem::path lock_;
   std::string host_;
   std::function<bool()> is_alive_;

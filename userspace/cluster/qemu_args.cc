@@ -11,6 +11,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "cluster/guest_agent.h"
 
 namespace smartio::cluster {
 
@@ -30,6 +31,9 @@ constexpr unsigned kPhysicalQueues = 8;              // I/O queue pairs of an nv
 constexpr std::size_t kSerialSize = 20;              // NVM Express Base Specification, Identify Controller: SN
 // Chassis numbers of downstream ports; those of root ports begin at 1.
 constexpr unsigned kFirstSwitchChassis = 64;
+// All that TCG can do, but for the promises that string instructions are fast: it runs them byte by byte, and the kernel
+// would clear and copy pages so.
+constexpr const char* kCpu = "max,erms=off,fsrm=off,fsrs=off,fsrc=off,fzrm=off";
 static_assert(kFirstDeviceSlot + topology::kMostDevices == 0x1f);
 
 std::size_t number_of(const topology::Topology& topology, std::string_view host) {
@@ -290,7 +294,7 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
                 "-no-user-config", "-display", "none");
   // A host that panics, or resets itself, ends: nobody takes it for one that is well. Cluster::reset() asks for more.
   arguments.add("-no-reboot");
-  arguments.add("-accel", options.accel, "-cpu", "max", "-smp", fmt::format("{}", host.cpus));
+  arguments.add("-accel", options.accel, "-cpu", kCpu, "-smp", fmt::format("{}", host.cpus));
   if (!options.counter.empty()) {
     arguments.add("-plugin", fmt::format("{},socket={}.{}", options.counter, host.name, kCounterSocket));
   }
@@ -298,7 +302,8 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
     arguments.add("-plugin", fmt::format("{},page={}", installation.fencer().string(), topology::fence_file(host)));
   }
   // Shared, so that the fabric's DMA is a copy in memory.
-  arguments.add("-machine", "q35,memory-backend=memory", "-m", memory);
+  // No HPET: Linux uses it for a moment of its boot, and QEMU's goes on to wake 250 times a second.
+  arguments.add("-machine", "q35,hpet=off,memory-backend=memory", "-m", memory);
   arguments.add("-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory));
   // Before all other devices: those that come first are not behind it.
   if (host.iommu != topology::Iommu::none) arguments.device(iommu_device(host));
@@ -330,7 +335,8 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
                                kNetworkSlot, number_of(topology, host.name)));
 
   arguments.device(fmt::format("virtio-serial-pci,bus=pcie.0,addr={:#x}", kSerialSlot));
-  arguments.add("-chardev", listening("qga", host.name, ""));
+  // Pipes: see GuestAgent.
+  arguments.add("-chardev", fmt::format("pipe,id=qga,path={}.{}", host.name, GuestAgent::kAgentPipes));
   arguments.device("virtserialport,chardev=qga,name=org.qemu.guest_agent.0");
   // Files go through a port of their own: the agent takes seconds for a MiB.
   arguments.add("-chardev", listening("data", host.name, ""));

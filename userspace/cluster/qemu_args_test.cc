@@ -80,7 +80,7 @@ TEST(QemuArguments, OfTheLenderOfAPair) {
   const auto words = arguments(ours("pair"), 0);
   EXPECT_EQ(words[0], "qemu-system-x86_64");
   EXPECT_THAT(words, Contains("-no-reboot"));
-  EXPECT_THAT(values(words, "-machine"), ElementsAre("q35,memory-backend=memory"));
+  EXPECT_THAT(values(words, "-machine"), ElementsAre("q35,hpet=off,memory-backend=memory"));
   EXPECT_THAT(values(words, "-object"),
               ElementsAre("memory-backend-memfd,id=memory,size=512M,share=on", "monitor-qmp,id=monitor,chardev=qmp"));
   EXPECT_THAT(values(words, "-m"), ElementsAre("512M"));
@@ -96,7 +96,7 @@ TEST(QemuArguments, OfTheLenderOfAPair) {
   EXPECT_THAT(values(words, "-netdev"),
               ElementsAre("stream,id=lan,server=off,addr.type=unix,addr.path=lender.lan.sock"));
   EXPECT_THAT(values(words, "-chardev"),
-              ElementsAre("socket,id=qga,path=lender.qga.sock,server=on,wait=off",
+              ElementsAre("pipe,id=qga,path=lender.qga",
                           "socket,id=data,path=lender.data.sock,server=on,wait=off",
                           "socket,id=console,path=lender.console.sock,server=on,wait=off,logfile=lender.console.log,"
                           "logappend=on",

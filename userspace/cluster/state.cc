@@ -103,7 +103,7 @@ void StateFolder::clean() const {
   for (const auto& entry : std::filesystem::directory_iterator(path_, ignored)) {
     const auto extension = entry.path().extension();
     if (extension == ".sock" || extension == ".log" || extension == ".ready" || extension == ".part" ||
-        extension == ".fences") {
+        extension == ".fences" || entry.is_fifo(ignored)) {
       std::filesystem::remove(entry.path(), ignored);
     }
   }

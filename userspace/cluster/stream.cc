@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -15,6 +17,23 @@
 #include "cluster/interrupt.h"
 
 namespace smartio::cluster {
+
+namespace {
+
+std::filesystem::path pipe_file(const std::filesystem::path& base, std::string_view end) {
+  return base.string() + std::string(end);
+}
+
+Result<UniqueFd> open_pipe(const std::filesystem::path& file, int mode) {
+  UniqueFd fd(::open(file.c_str(), mode | O_NONBLOCK | O_CLOEXEC));
+  if (!fd) return fail(fmt::format("{}: {}", file.string(), std::strerror(errno)));
+  std::array<char, 4096> dropped{};
+  while (::read(fd.get(), dropped.data(), dropped.size()) > 0) {
+  }
+  return fd;
+}
+
+}  // namespace
 
 Stream::Stream(UniqueFd fd) : fd_(std::move(fd)) {
   ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
@@ -28,9 +47,19 @@ Result<Stream> Stream::connect(const std::filesystem::path& socket) {
   return connect_unix(name).transform([](UniqueFd fd) { return Stream(std::move(fd)); });
 }
 
+Result<Stream> Stream::open_pipes(const std::filesystem::path& base) {
+  // For reading, too: what nobody has read is dropped, and a QEMU that ends is no SIGPIPE. That it ended is seen by the
+  // other pipe, which nobody else writes to.
+  auto to = open_pipe(pipe_file(base, ".in"), O_RDWR);
+  if (!to) return std::unexpected(to.error());
+  auto from = open_pipe(pipe_file(base, ".out"), O_RDONLY);
+  if (!from) return std::unexpected(from.error());
+  return Stream(std::move(*from), std::move(*to));
+}
+
 Result<void> Stream::wait(short events, Deadline deadline) const {
   for (;;) {
-    pollfd ready{.fd = fd_.get(), .events = events, .revents = 0};
+    pollfd ready{.fd = events == POLLOUT && pipe_ ? pipe_.get() : fd_.get(), .events = events, .revents = 0};
     const int count = ::poll(&ready, 1, deadline.poll_ms());
     if (count > 0) return {};
     if (interrupted() != 0) return fail("interrupted");
@@ -41,7 +70,8 @@ Result<void> Stream::wait(short events, Deadline deadline) const {
 
 Result<void> Stream::send(std::string_view bytes, Deadline deadline) {
   while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = pipe_ ? ::write(pipe_.get(), bytes.data(), bytes.size())
+                               : ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN) {
@@ -66,7 +96,7 @@ Result<std::string> Stream::read_to(char end, Deadline deadline, std::size_t lim
     if (searched > limit) return fail(fmt::format("the answer is longer than {} bytes", limit));
     ssize_t got = 0;
     received_.resize_and_overwrite(searched + kPiece, [&](char* data, std::size_t) {
-      got = ::recv(fd_.get(), data + searched, kPiece, 0);
+      got = ::read(fd_.get(), data + searched, kPiece);
       return searched + static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     });
     if (got == 0) return fail("the connection ended");
@@ -76,6 +106,16 @@ Result<std::string> Stream::read_to(char end, Deadline deadline, std::size_t lim
       return fail(fmt::format("the connection ended: {}", std::strerror(errno)));
     }
   }
+}
+
+Result<void> make_pipes(const std::filesystem::path& base) {
+  for (const std::string_view end : {".in", ".out"}) {
+    const std::filesystem::path file = pipe_file(base, end);
+    if (::mkfifo(file.c_str(), 0600) != 0 && errno != EEXIST) {
+      return fail(fmt::format("{}: {}", file.string(), std::strerror(errno)));
+    }
+  }
+  return {};
 }
 
 Result<void> write_all(int fd, std::string_view bytes) {
