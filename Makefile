@@ -117,7 +117,7 @@ check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 50 ro
 	@SMARTIO_LONG=1 TIDY_FILES=0 FAILOVER_EVENTS=2000 LATE_ROUNDS=100 JOIN_ROUNDS=10 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 CPUS_ROUNDS=100 SWAP_FLAPS=50 REMOVAL_ROUNDS=20 LENDING_ROUNDS=100 LENDING_ROUGH=50 $(tree) scripts/check
 	@$(tree) scripts/check-mutants --sample 3
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --backports
-	@SMARTIO_KERNEL=backports $(tree) scripts/check guests
+	@SMARTIO_KERNEL=backports SMARTIO_RERUN=1 $(tree) scripts/check guests
 	@[ -n "$$SMARTIO_IN_TREE" ] || $(MAKE) --no-print-directory bench-gate
 
 check-debug: ## the drivers' tests on a kernel with KASAN, lockdep, kmemleak (built the first time)
