@@ -24,10 +24,12 @@ fail() { printf 'FAIL %s: %s\n' "$test_name" "$*"; failed=1; exit 1; }
 skip() { printf 'SKIP %s: %s\n' "$test_name" "$*"; skipped=1; exit 4; }
 
 # What a test does to the hardware announces what the hardware has to say of it: a host that ends or boots says so in its
-# log, and reaches nothing meanwhile, nor is it reached; no more crosses a cable that is out.
+# log, and reaches nothing meanwhile, nor is it reached; no more crosses a cable that is out. A host that is back is judged
+# again: reset and boot return when it answers. Its cables stay announced, as nobody here knows when a link is up again.
 cluster() {
 	case $1 in kill | reset | boot) host_ends "$2" ;; esac
-	SMARTIO_TOP=$top "$cluster_tool" "$@"
+	SMARTIO_TOP=$top "$cluster_tool" "$@" || return $?    # said outright: judge runs in a trap
+	case $1 in reset | boot) host_returns "$2" ;; esac
 }
 # In the tree the program that scripts/cluster starts runs by itself, in a third of the time.
 cluster_tool=${SMARTIO_CLUSTER:-$top/build/userspace/cluster/smartio-cluster}
@@ -35,8 +37,13 @@ cluster_tool=${SMARTIO_CLUSTER:-$top/build/userspace/cluster/smartio-cluster}
 host_ends() {
 	local link
 	printf '%s\n' "$1" >> "$notes/booted"
-	printf '^%s\\.[a-z0-9]+ dma_\n' "$1" >> "$notes/announced"
+	: > "$notes/away.$1"
 	for link in $(links_of "$1"); do link_drops "$link"; done
+}
+# What its devices did until now is excused.
+host_returns() {
+	fabric evidence > "$notes/back.$1"
+	rm -f "$notes/away.$1"
 }
 links_of() { jq -r --arg h "$1" '.hosts[] | select(.name == $h) | .devices[].link // empty' < "$notes/status"; }
 # link_drops LINK: this test makes accesses through LINK's windows reach nothing.
@@ -269,10 +276,16 @@ judge_host() {
 }
 
 judge_fabric() {
-	local name count before
+	local name count before host since
 	fabric evidence > "$notes/evidence" || complain "the fabric gives no evidence"
 	while IFS=$'\t' read -r name count; do
-		before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$notes/evidence.before")
+		since=$notes/evidence.before
+		if [[ $name = *.*" dma_"* ]]; then
+			host=${name%%.*}
+			[ ! -e "$notes/away.$host" ] || continue
+			[ ! -e "$notes/back.$host" ] || since=$notes/back.$host
+		fi
+		before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$since")
 		[ "$count" = "$before" ] || allowed_by_fabric "$name" || complain "fabric: $name: $((count - before)) more"
 	done < <(jq -r '.evidence | to_entries[] | [.key, .value] | @tsv' < "$notes/evidence")
 	# What the counts say is not said twice.
