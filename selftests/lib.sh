@@ -153,8 +153,10 @@ lender_idle_during() {
 
 # ---- what hosts and hardware may say ----
 
-allowed_log=() log_matched=()        # HOST=REGEX of kernel messages that this test asks for; how often each matched
-allowed_fabric=() fabric_matched=()  # REGEX of evidence (docs/fabric.md) and of lines of fabric.log
+# HOST=REGEX of kernel messages that this test asks for; how often each matched; FOLDER/FILE of who asks.
+allowed_log=() log_matched=() log_asked=()
+# REGEX of evidence (docs/fabric.md) and of lines of fabric.log, and the same.
+allowed_fabric=() fabric_matched=() fabric_asked=()
 # What the kernel says of any module that is not of its own build, and of an emulated CPU that was starved of the machine's.
 always_allowed='loading out-of-tree module taints kernel|module verification failed|hrtimer: interrupt took [0-9]+ ns|sched: DL replenish lagged too much'
 # What the stock kernel, and the debug kernel, say of any machine such as these when they boot.
@@ -174,16 +176,19 @@ narrow() {
 	local regex=$1 line; shift
 	for line in "$@"; do [[ ! $line =~ $regex ]] || fail "the allowance '$regex' is too wide: it allows '$line'"; done
 }
+# asker FILE: sets asked to its last two names: the test's, or those of a file that several tests read.
+asker() { local folder=${1%/*}; asked=${folder##*/}/${1##*/}; }
 # log_may HOST REGEX: this test provokes such kernel messages (level warning or worse) on HOST.
-log_may() { narrow "$2" "${canaries[@]}"; allowed_log+=("$1=$2"); log_matched+=(0); }
+log_may() { narrow "$2" "${canaries[@]}"; asker "${BASH_SOURCE[1]}"; allowed_log+=("$1=$2"); log_matched+=(0) log_asked+=("$asked"); }
 # warning_may HOST PLACE: the stock kernel of HOST may warn there, "fs/dlm/lock.c:[0-9]+ _receive_message", and is tainted by it.
 warning_may() {
 	[[ $2 =~ ^[a-z] ]] || fail "the allowance of a warning, '$2', names no file of the kernel"
-	narrow "WARNING: .* at $2\\+0x" "${canaries[@]}"; allowed_log+=("$1=WARNING: .* at $2\\+0x"); log_matched+=(0)
+	narrow "WARNING: .* at $2\\+0x" "${canaries[@]}"
+	asker "${BASH_SOURCE[1]}"; allowed_log+=("$1=WARNING: .* at $2\\+0x"); log_matched+=(0) log_asked+=("$asked")
 }
 # fabric_may REGEX: it provokes accesses that reach nothing: lines such as "lender.ntb0 dma_writes_unclaimed", "cable0
 # dropped from_primary", or warnings in fabric.log.
-fabric_may() { narrow "$1" "${fabric_canaries[@]}"; allowed_fabric+=("$1"); fabric_matched+=(0); }
+fabric_may() { narrow "$1" "${fabric_canaries[@]}"; asker "${BASH_SOURCE[1]}"; allowed_fabric+=("$1"); fabric_matched+=(0) fabric_asked+=("$asked"); }
 booted() { grep -qsx "$1" "$notes/booted"; }
 
 # The hosts of the topology, whatever became of them.
@@ -303,12 +308,12 @@ judge() {
 	for host in "${all_hosts[@]}"; do judge_host "$host"; done
 	judge_fabric
 	while IFS= read -r line; do complain "unseen by the test: $line"; done < <(cat "$notes/lost" 2> /dev/null || true)
-	for n in "${!allowed_log[@]}"; do note_allowance "${log_matched[n]}" "${allowed_log[n]}"; done
-	for n in "${!allowed_fabric[@]}"; do note_allowance "${fabric_matched[n]}" "fabric=${allowed_fabric[n]}"; done
+	for n in "${!allowed_log[@]}"; do note_allowance "${log_matched[n]}" "${log_asked[n]}" "${allowed_log[n]}"; done
+	for n in "${!allowed_fabric[@]}"; do note_allowance "${fabric_matched[n]}" "${fabric_asked[n]}" "fabric=${allowed_fabric[n]}"; done
 	return $bad
 }
 # SMARTIO_ALLOWANCES=FILE: how often each allowance matched, for a report over many tests (scripts/check).
-note_allowance() { [ -z "${SMARTIO_ALLOWANCES:-}" ] || printf '%s\t%s\t%s\n' "$1" "$test_name" "$2" >> "$SMARTIO_ALLOWANCES"; }
+note_allowance() { [ -z "${SMARTIO_ALLOWANCES:-}" ] || printf '%s\t%s\t%s\n' "$@" >> "$SMARTIO_ALLOWANCES"; }
 
 # A test's own: what it has to put away in the end, however it ended.
 clean_up() { :; }
