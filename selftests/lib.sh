@@ -169,7 +169,8 @@ canaries=('WARNING: CPU: 0 PID: 1 at kernel/none.c:1 none+0x0/0x1' 'BUG: unable 
 	'DMAR: [DMA Write NO_PASID] Request device [ff:1f.7] fault addr 0xdeadb000 [fault reason 0x05] none'
 	'I/O error, dev vda, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0' 'Buffer I/O error on dev vda, logical block 1'
 	'nvme nvme0: none of the messages: reset' 'ntb_hw_amd 0000:ff:1f.7: ntb9: none of the messages'
-	'dlm: none of the messages' 'workqueue: none of the messages')
+	'dlm: none of the messages' 'workqueue: none of the messages' 'nvmet: none of the messages' 'nvme_tcp: none of the messages'
+	'pci 0000:ff:1f.7: none of the messages' "none 0000:ff:1f.7: can't assign; no space; failed to assign")
 fabric_canaries=('none.ntb9 dma_writes_unclaimed' 'none.drive9 dma_refused_by_qemu' 'cable99 dropped from_primary' 'warning none: none of the messages')
 # narrow REGEX LINE…
 narrow() {
