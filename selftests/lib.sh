@@ -24,10 +24,12 @@ fail() { printf 'FAIL %s: %s\n' "$test_name" "$*"; failed=1; exit 1; }
 skip() { printf 'SKIP %s: %s\n' "$test_name" "$*"; skipped=1; exit 4; }
 
 # What a test does to the hardware announces what the hardware has to say of it: a host that ends or boots says so in its
-# log, and reaches nothing meanwhile, nor is it reached; no more crosses a cable that is out.
+# log, and reaches nothing meanwhile, nor is it reached; no more crosses a cable that is out. A host that is back is judged
+# again: reset and boot return when it answers. Its cables stay announced, as nobody here knows when a link is up again.
 cluster() {
 	case $1 in kill | reset | boot) host_ends "$2" ;; esac
-	SMARTIO_TOP=$top "$cluster_tool" "$@"
+	SMARTIO_TOP=$top "$cluster_tool" "$@" || return $?    # said outright: judge runs in a trap
+	case $1 in reset | boot) host_returns "$2" ;; esac
 }
 # In the tree the program that scripts/cluster starts runs by itself, in a third of the time.
 cluster_tool=${SMARTIO_CLUSTER:-$top/build/userspace/cluster/smartio-cluster}
@@ -35,8 +37,13 @@ cluster_tool=${SMARTIO_CLUSTER:-$top/build/userspace/cluster/smartio-cluster}
 host_ends() {
 	local link
 	printf '%s\n' "$1" >> "$notes/booted"
-	printf '^%s\\.[a-z0-9]+ dma_\n' "$1" >> "$notes/announced"
+	: > "$notes/away.$1"
 	for link in $(links_of "$1"); do link_drops "$link"; done
+}
+# What its devices did until now is excused.
+host_returns() {
+	fabric evidence > "$notes/back.$1"
+	rm -f "$notes/away.$1"
 }
 links_of() { jq -r --arg h "$1" '.hosts[] | select(.name == $h) | .devices[].link // empty' < "$notes/status"; }
 # link_drops LINK: this test makes accesses through LINK's windows reach nothing.
@@ -146,8 +153,10 @@ lender_idle_during() {
 
 # ---- what hosts and hardware may say ----
 
-allowed_log=() log_matched=()        # HOST=REGEX of kernel messages that this test asks for; how often each matched
-allowed_fabric=() fabric_matched=()  # REGEX of evidence (docs/fabric.md) and of lines of fabric.log
+# HOST=REGEX of kernel messages that this test asks for; how often each matched; FOLDER/FILE of who asks.
+allowed_log=() log_matched=() log_asked=()
+# REGEX of evidence (docs/fabric.md) and of lines of fabric.log, and the same.
+allowed_fabric=() fabric_matched=() fabric_asked=()
 # What the kernel says of any module that is not of its own build, and of an emulated CPU that was starved of the machine's.
 always_allowed='loading out-of-tree module taints kernel|module verification failed|hrtimer: interrupt took [0-9]+ ns|sched: DL replenish lagged too much'
 # What the stock kernel, and the debug kernel, say of any machine such as these when they boot.
@@ -160,23 +169,27 @@ canaries=('WARNING: CPU: 0 PID: 1 at kernel/none.c:1 none+0x0/0x1' 'BUG: unable 
 	'DMAR: [DMA Write NO_PASID] Request device [ff:1f.7] fault addr 0xdeadb000 [fault reason 0x05] none'
 	'I/O error, dev vda, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0' 'Buffer I/O error on dev vda, logical block 1'
 	'nvme nvme0: none of the messages: reset' 'ntb_hw_amd 0000:ff:1f.7: ntb9: none of the messages'
-	'dlm: none of the messages' 'workqueue: none of the messages')
+	'dlm: none of the messages' 'workqueue: none of the messages' 'nvmet: none of the messages' 'nvme_tcp: none of the messages'
+	'pci 0000:ff:1f.7: none of the messages' "none 0000:ff:1f.7: can't assign; no space; failed to assign")
 fabric_canaries=('none.ntb9 dma_writes_unclaimed' 'none.drive9 dma_refused_by_qemu' 'cable99 dropped from_primary' 'warning none: none of the messages')
 # narrow REGEX LINE…
 narrow() {
 	local regex=$1 line; shift
 	for line in "$@"; do [[ ! $line =~ $regex ]] || fail "the allowance '$regex' is too wide: it allows '$line'"; done
 }
+# asker FILE: sets asked to its last two names: the test's, or those of a file that several tests read.
+asker() { local folder=${1%/*}; asked=${folder##*/}/${1##*/}; }
 # log_may HOST REGEX: this test provokes such kernel messages (level warning or worse) on HOST.
-log_may() { narrow "$2" "${canaries[@]}"; allowed_log+=("$1=$2"); log_matched+=(0); }
+log_may() { narrow "$2" "${canaries[@]}"; asker "${BASH_SOURCE[1]}"; allowed_log+=("$1=$2"); log_matched+=(0) log_asked+=("$asked"); }
 # warning_may HOST PLACE: the stock kernel of HOST may warn there, "fs/dlm/lock.c:[0-9]+ _receive_message", and is tainted by it.
 warning_may() {
 	[[ $2 =~ ^[a-z] ]] || fail "the allowance of a warning, '$2', names no file of the kernel"
-	narrow "WARNING: .* at $2\\+0x" "${canaries[@]}"; allowed_log+=("$1=WARNING: .* at $2\\+0x"); log_matched+=(0)
+	narrow "WARNING: .* at $2\\+0x" "${canaries[@]}"
+	asker "${BASH_SOURCE[1]}"; allowed_log+=("$1=WARNING: .* at $2\\+0x"); log_matched+=(0) log_asked+=("$asked")
 }
 # fabric_may REGEX: it provokes accesses that reach nothing: lines such as "lender.ntb0 dma_writes_unclaimed", "cable0
 # dropped from_primary", or warnings in fabric.log.
-fabric_may() { narrow "$1" "${fabric_canaries[@]}"; allowed_fabric+=("$1"); fabric_matched+=(0); }
+fabric_may() { narrow "$1" "${fabric_canaries[@]}"; asker "${BASH_SOURCE[1]}"; allowed_fabric+=("$1"); fabric_matched+=(0) fabric_asked+=("$asked"); }
 booted() { grep -qsx "$1" "$notes/booted"; }
 
 # The hosts of the topology, whatever became of them.
@@ -269,10 +282,16 @@ judge_host() {
 }
 
 judge_fabric() {
-	local name count before
+	local name count before host since
 	fabric evidence > "$notes/evidence" || complain "the fabric gives no evidence"
 	while IFS=$'\t' read -r name count; do
-		before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$notes/evidence.before")
+		since=$notes/evidence.before
+		if [[ $name = *.*" dma_"* ]]; then
+			host=${name%%.*}
+			[ ! -e "$notes/away.$host" ] || continue
+			[ ! -e "$notes/back.$host" ] || since=$notes/back.$host
+		fi
+		before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$since")
 		[ "$count" = "$before" ] || allowed_by_fabric "$name" || complain "fabric: $name: $((count - before)) more"
 	done < <(jq -r '.evidence | to_entries[] | [.key, .value] | @tsv' < "$notes/evidence")
 	# What the counts say is not said twice.
@@ -290,12 +309,12 @@ judge() {
 	for host in "${all_hosts[@]}"; do judge_host "$host"; done
 	judge_fabric
 	while IFS= read -r line; do complain "unseen by the test: $line"; done < <(cat "$notes/lost" 2> /dev/null || true)
-	for n in "${!allowed_log[@]}"; do note_allowance "${log_matched[n]}" "${allowed_log[n]}"; done
-	for n in "${!allowed_fabric[@]}"; do note_allowance "${fabric_matched[n]}" "fabric=${allowed_fabric[n]}"; done
+	for n in "${!allowed_log[@]}"; do note_allowance "${log_matched[n]}" "${log_asked[n]}" "${allowed_log[n]}"; done
+	for n in "${!allowed_fabric[@]}"; do note_allowance "${fabric_matched[n]}" "${fabric_asked[n]}" "fabric=${allowed_fabric[n]}"; done
 	return $bad
 }
 # SMARTIO_ALLOWANCES=FILE: how often each allowance matched, for a report over many tests (scripts/check).
-note_allowance() { [ -z "${SMARTIO_ALLOWANCES:-}" ] || printf '%s\t%s\t%s\n' "$1" "$test_name" "$2" >> "$SMARTIO_ALLOWANCES"; }
+note_allowance() { [ -z "${SMARTIO_ALLOWANCES:-}" ] || printf '%s\t%s\t%s\n' "$@" >> "$SMARTIO_ALLOWANCES"; }
 
 # A test's own: what it has to put away in the end, however it ended.
 clean_up() { :; }

@@ -81,9 +81,10 @@ disk=/run/shared lender_disk=/run/shared
 # ---- NVMe-oF/TCP with the stock drivers, over two networks (selftests/programs/nvmeof_tcp): for comparison ----
 
 tcp_up() {
+	local host n=1
+	tcp_says
 	settle
 	share_down
-	local host n=1
 	for host in "${all[@]}"; do
 		sh_on "$host" 'nvmeof_tcp leave; for m in smartio_nvme_mgr ntb_smartio nvme; do ! [ -d /sys/module/$m ] || modprobe -r $m; done; nvmeof_tcp network "$1"' $n
 		n=$((n + 1))
@@ -93,9 +94,21 @@ tcp_up() {
 	until_true 60 "both paths" tcp_both_live
 	disk=$(sh_on "$dual" 'echo /dev/$(basename "$(ls -d /sys/class/nvme/nvme*/nvme*c*n* | head -1)" | sed "s/c[0-9]*n/n/")')
 	lender_disk=$(sh_on lender 'ls /dev/nvme*n1 | head -1')
-	# what the stock drivers say of all that
-	log_may "$dual" 'nvme|ntb|block nvme|workqueue:|NETDEV|eth[0-9]'
-	log_may lender 'nvme|ntb|workqueue:|NETDEV|eth[0-9]'
+}
+# What the stock drivers say of a path that is cut, and of attempts to connect it again: nvme-tcp and nvme-core, then nvmet.
+tcp_says() {
+	log_may "$dual" 'nvme nvme[0-9]+: I/O tag [0-9]+ \([0-9a-f]{4}\) type [0-9]+ opcode (0x[0-9a-f]+|0) \([A-Za-z ]+\) QID [0-9]+ timeout$'
+	log_may "$dual" 'nvme nvme[0-9]+: starting error recovery$'
+	log_may "$dual" 'nvme nvme[0-9]+: (failed nvme_keep_alive_end_io error=-?[0-9]+|keep-alive failed: -[0-9]+|long keepalive RTT \([0-9]+ ms\))$'
+	log_may "$dual" 'nvme nvme[0-9]+: (failed to connect socket: -[0-9]+|failed to send request -[0-9]+|receive failed: +-[0-9]+|queue [0-9]+: receive failed: -[0-9]+)$'
+	log_may "$dual" 'nvme nvme[0-9]+: qid [0-9]+: timeout draining sock wmem allocation expired$'
+	log_may "$dual" 'nvme_tcp: queue [0-9]+: failed to (send icreq|receive icresp), error -[0-9]+$'
+	log_may "$dual" 'nvme nvme[0-9]+: Connect command failed(: host path error|, errno: -[0-9]+|, error wo/DNR bit: [0-9]+)$'
+	log_may "$dual" 'nvme nvme[0-9]+: failed to connect queue: [0-9]+ ret=-?[0-9]+$'
+	log_may "$dual" 'nvme nvme[0-9]+: Property [GS]et error: -?[0-9]+, offset (0x[0-9a-f]+|0)$'
+	log_may "$dual" 'block nvme[0-9]+n[0-9]+: no usable path - requeuing I/O$'
+	log_may "$dual" 'nvme_ns_head_submit_bio: [0-9]+ callbacks suppressed$'
+	log_may lender 'nvmet: ctrl [0-9]+ (keep-alive timer \([0-9]+ seconds\) expired|fatal error occurred)!$'
 }
 tcp_both_live() { [ "$(on "$dual" nvme_paths | grep -c ' live ')" = 2 ]; }
 # The path that is used (policy numa): that which takes reads now.
