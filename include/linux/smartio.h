@@ -98,7 +98,7 @@ static inline int smartio_fences_between(const struct smartio_era *then,
  * @host: the lender
  * @host_name: the lender's name, for people
  * @pci_name: the device's PCI address in the lender, e.g. "0000:01:00.0"
- * @link_name: the link, e.g. "ntb0"; "local" on the lender
+ * @link_name: the link, or "local" on the lender
  * @local: whether this is the lender's own path
  * @dma_offset: to be added to a dma_addr_t of smartio_dma_device() to get the
  *	device address; valid while a session is open
@@ -271,7 +271,7 @@ void smartio_irq_settle(void);
 
 /**
  * struct smartio_space - addresses of this host for one lent function
- * @base: of the NTB, in this host
+ * @base: of the link's function, in this host
  * @size: bytes
  * @device_base: the function's address for @base
  * @own: the lender's IOMMU has a domain for this function, which leads here and
