@@ -437,8 +437,6 @@ void smartio_export_end_sessions(struct smartio_export *export, const u64 *ids,
 
 int smartio_session_notify(struct smartio_session *session,
 			   const void *message, size_t size);
-int smartio_export_notify_all(struct smartio_export *export,
-			      const void *message, size_t size);
 
 /* Translates a borrower's addresses for the device; everything is checked. */
 int smartio_session_dma(struct smartio_session *session, u64 addr, size_t size,
