@@ -243,6 +243,7 @@ struct mgr_resv {
 /* Notices of reservations that wait for a client to read its log. */
 #define MGR_NOTICES		16
 
+/* @type: as the log of reservations has it. */
 struct mgr_notice {
 	u32 nsid;
 	u8 type;
