@@ -15,10 +15,10 @@
  *   mgr_cmb.c		the controller memory buffer
  *   mgr_event.c	asynchronous events, passed on to clients
  *   mgr_adminq.c	the admin queue: hardware and requests
- *   admin_identify.c	Identify data and the effects log, as clients see them
- *   admin_table.c	which admin commands clients may send
- *   proto_check.c	checks of clients' requests
- *   resv.c		reservations of one namespace, by the specification
+ *   admin_identify.c	Identify data and the effects log: for clients
+ *   admin_table.c	admin commands: those that clients may send
+ *   proto_check.c	clients' requests: whether they are sound
+ *   resv.c		reservations of one namespace: the rules
  *   nvme_core.h	what is taken from nvme-core's private parts
  *
  * Events go up through struct mgr_adminq_ops and struct smartio_lender_ops.
