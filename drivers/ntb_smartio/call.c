@@ -271,9 +271,9 @@ bool link_receive(struct ntb_link *link, u32 generation,
 }
 
 /*
- * A peer's requests may wait for the device, for long and as many as it may
- * have. On a queue of its own none of them keeps another peer from ending a
- * session, or from a fence.
+ * A peer's requests may wait for long, and as many as it may have. On a queue
+ * of its own none of them delays another peer's requests, such as those for a
+ * fence.
  */
 int link_calls_init(struct ntb_link *link)
 {

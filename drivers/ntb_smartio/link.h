@@ -9,7 +9,7 @@
  *    window.c     apertures of this host, and windows to the peer's
  *    held.c       memory that the other side may still write to
  *    irq.c        interrupts that come over the link
- *    msi.c        interrupts of functions that are lent to this host
+ *    msi.c        interrupts of the peer's functions that drivers here use
  *    space.c      IOVAs that those functions reach
  *    call.c       requests to the other side, and its requests to this one
  *    handshake.c  scratchpads and hello
@@ -40,7 +40,7 @@
 #define LINK_RING_SIZE		(512 * 1024)
 #define LINK_RING_SLOTS		(LINK_RING_SIZE / WIRE_SLOT)
 #define LINK_JOBS_MAX		128
-/* log2 of how many functions of the peer may be lent to this host. */
+/* log2 of how many functions of the peer may have IOVAs of this host. */
 #define LINK_SPACE_SHIFT	3
 /* A message of the core. */
 #define LINK_PAYLOAD_MAX	SMARTIO_MESSAGE_MAX
@@ -72,6 +72,7 @@ static inline u64 link_aperture_open_size(const struct link_aperture *aperture)
 	return aperture->cut ? 0 : aperture->size;
 }
 
+/* What has happened on a link since it was set up. */
 struct link_counters {
 	atomic64_t sent;
 	atomic64_t sent_bytes;
@@ -312,6 +313,7 @@ static inline void link_restart(struct ntb_link *link, const char *why)
 /* handshake.c */
 extern unsigned int link_heartbeat_ms;
 
+/* The peer's scratchpads. */
 struct link_spads {
 	u32 version;		/* 0: nobody there */
 	u32 generation;

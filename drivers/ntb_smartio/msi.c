@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts of functions of the peer that are lent to this host as a whole.
+ * Interrupts of whole functions of the peer that drivers of this host use.
  * The PCI core makes a domain for each such function, as for any. Its parent is
  * one of ours, whose parent is the NTB's. The core sees the messages as they
  * arrive here. The function's table is the peer's, so the creator of the domain

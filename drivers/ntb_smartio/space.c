@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ranges of IOVAs of the NTB, each for one function of the peer that is lent to
- * this host as a whole. Memory for the function is mapped in its range, which
- * no other function can reach.
+ * Ranges of IOVAs of the NTB, each for one function of the peer, as a driver of
+ * this host uses it. Memory for the function is mapped in its range, which no
+ * other function can reach.
  *
  * The NTB's domain is the DMA API's, which allocates below the DMA mask. With
  * an IOMMU that mask leaves the upper half of the IOVAs of aperture 0 free
@@ -105,7 +105,7 @@ static void link_space_clear(struct ntb_link *link, struct smartio_space *space)
 
 	left = atomic64_read(&space->mapped);
 	dev_warn(link->base.dma,
-		 "%s: the driver of a borrowed function left %llu bytes mapped at %#llx: they are unmapped\n",
+		 "%s: the driver of one of the peer's functions left %llu bytes mapped at %#llx: they are unmapped\n",
 		 link->base.name, left, space->base);
 	for (addr = space->base; addr < end && left; addr += PAGE_SIZE) {
 		if (!iommu_iova_to_phys(domain, addr))

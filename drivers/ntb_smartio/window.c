@@ -46,7 +46,7 @@ static int link_limit_addresses(struct ntb_link *link)
 
 	if (link->base.scattered && size)
 		bits = ilog2(size);
-	/* the upper half is for functions that are lent to this host: space.c */
+	/* the upper half is for single functions of the peer: space.c */
 	if (link->iommu && size)
 		bits--;
 	link->old_mask = dma_get_mask(link->base.dma);

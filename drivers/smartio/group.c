@@ -173,12 +173,12 @@ static int group_check_links(struct smartio_export *export)
 		return 0;
 	if (export->shares_group) {
 		pci_warn(export->pdev,
-			 "in one IOMMU group (%d) with the NTB %s: borrowers' CPUs reach all that is mapped for it\n",
+			 "in one IOMMU group (%d) with %s, which carries a link: borrowers' CPUs reach all that is mapped for it\n",
 			 query.id, query.name);
 		return 0;
 	}
 	pci_err(export->pdev,
-		"in one IOMMU group (%d) with the NTB %s: borrowers' CPUs would reach all that is mapped for it, so it is not lent (lend --shared-group allows that)\n",
+		"in one IOMMU group (%d) with %s, which carries a link: borrowers' CPUs would reach all that is mapped for it, so it is not lent (lend --shared-group allows that)\n",
 		query.id, query.name);
 	return -EOPNOTSUPP;
 }

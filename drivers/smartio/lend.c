@@ -212,51 +212,6 @@ void smartio_export_resume(struct smartio_export *export)
 }
 EXPORT_SYMBOL_GPL(smartio_export_resume);
 
-/**
- * smartio_export_notify_all() - a message to all borrowers
- * @export: the device
- * @message: is copied
- * @size: bytes, at most SMARTIO_MESSAGE_MAX
- *
- * Context: process, may sleep.
- * Return: 0, or the first error; the others are sent all the same.
- */
-int smartio_export_notify_all(struct smartio_export *export,
-			      const void *message, size_t size)
-{
-	struct session **sessions, *session;
-	unsigned int count = 0, i = 0;
-	int ret = 0, err;
-
-	if (size > SMARTIO_MESSAGE_MAX)
-		return -EMSGSIZE;
-	mutex_lock(&export->lock);
-	list_for_each_entry(session, &export->sessions, entry)
-		count++;
-	sessions = kcalloc(count, sizeof(*sessions), GFP_NOIO);
-	if (sessions) {
-		list_for_each_entry(session, &export->sessions, entry) {
-			if (session->state != SESSION_OPEN)
-				continue;
-			session_get(session);
-			sessions[i++] = session;
-		}
-	}
-	mutex_unlock(&export->lock);
-	if (!sessions)
-		return -ENOMEM;
-	/* without the lock: a slow link must not stop the others */
-	while (i--) {
-		err = sessions[i]->ops->notify(sessions[i], message, size);
-		if (err && !ret)
-			ret = err;
-		session_put(sessions[i]);
-	}
-	kfree(sessions);
-	return ret;
-}
-EXPORT_SYMBOL_GPL(smartio_export_notify_all);
-
 /* ---- who may borrow ---- */
 
 static bool session_not_allowed(struct session *session, void *unused)

@@ -105,6 +105,13 @@ void smartio_link_unregister(struct smartio_link *link)
 }
 EXPORT_SYMBOL_GPL(smartio_link_unregister);
 
+/**
+ * smartio_link_get() - takes a reference
+ * @link: it must not end meanwhile: the caller has another reference, or the
+ *	lock of the links
+ *
+ * Context: any.
+ */
 void smartio_link_get(struct smartio_link *link)
 {
 	kref_get(&link->ref);

@@ -16,6 +16,7 @@
 
 #define WIRE_OFFERED	1
 
+/* WIRE_DEVICE: a device that the sender lends; @flags: WIRE_OFFERED. */
 struct wire_device {
 	char service[WIRE_SERVICE_LEN];
 	char pci[WIRE_PCI_LEN];
@@ -31,6 +32,7 @@ struct wire_opened {
 	__le32 rsvd;
 };
 
+/* A part of BAR @bar, or memory for a segment; @handle: of that segment. */
 struct wire_range {
 	__le32 bar;
 	__le32 handle;
@@ -112,6 +114,7 @@ struct wire_take {
 	__u8 borrower[16];
 };
 
+/* Where the borrower's CPUs and the device find it; @handle: to free it. */
 struct wire_segment {
 	__le64 peer_addr;
 	__le64 device_addr;
@@ -146,6 +149,7 @@ struct wire_fence {
 #define WIRE_HOST_FENCED	1	/* the receiver refuses it */
 #define WIRE_HOST_LINKED	2	/* a link to it is up, or it is the receiver */
 
+/* A host that the sender knows; @flags: WIRE_HOST_... */
 struct wire_host {
 	__u8 uuid[16];
 	__le32 flags;

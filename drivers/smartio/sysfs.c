@@ -232,7 +232,7 @@ static const struct kernel_param_ops allowed_ops = {
 };
 
 module_param_cb(shared_group, &allowed_ops, &allowed_shared, 0600);
-MODULE_PARM_DESC(shared_group, "write a PCI address: the next time that this device is lent, it may be in one IOMMU group with an NTB, and, lent as a whole, with any device; -ADDRESS takes that back");
+MODULE_PARM_DESC(shared_group, "write a PCI address: the next time that this device is lent, it may be in one IOMMU group with a link's function, and, lent as a whole, with any device; -ADDRESS takes that back");
 module_param_cb(trust_borrowers, &allowed_ops, &allowed_trust, 0600);
 MODULE_PARM_DESC(trust_borrowers, "write a PCI address: the next time that this device is lent as a whole, it may reach all memory of this host; -ADDRESS takes that back");
 

@@ -540,7 +540,7 @@ void snvme_path_discard(struct snvme_path *path)
 	struct nvme_ctrl *ctrl = &path->ctrl;
 
 	snvme_path_close(path);
-	flush_work(&ctrl->async_event_work);
+	snvme_core_flush_events(ctrl);
 	snvme_path_release(path);
 	path->drive->gone(path);
 	nvme_uninit_ctrl(ctrl);

@@ -150,38 +150,30 @@ static bool snvme_ns_differs(const struct nvme_ns_ids *ids,
 		memcmp(ids->nguid, id->nguid, sizeof(ids->nguid)));
 }
 
-/* As nvme_identify_ns_descs(): then it has not asked either. */
-static bool snvme_has_descriptors(struct nvme_ctrl *ctrl)
-{
-	return (ctrl->vs >= NVME_VS(1, 3, 0) || nvme_multi_css(ctrl)) &&
-	       !(ctrl->quirks & NVME_QUIRK_NO_NS_DESC_LIST);
-}
-
 /* A namespace that was removed is no reason: the rescan removes it. */
 static int snvme_check_ns(struct nvme_ns *ns, void *data)
 {
 	struct snvme_path *path = to_snvme_path(ns->ctrl);
-	const struct nvme_ns_ids *ids = &ns->head->ids;
+	const struct nvme_ns_ids *ids = snvme_core_ns_ids(ns);
+	u32 nsid = snvme_core_nsid(ns);
 	int ret = NVME_SC_INVALID_FIELD;
 	bool differs = false;
 
-	if (path->ctrl.quirks & NVME_QUIRK_BOGUS_NID)
+	if (snvme_core_ids_bogus(&path->ctrl))
 		return 0;
-	if (snvme_has_descriptors(&path->ctrl))
-		ret = snvme_identify(path, NVME_ID_CNS_NS_DESC_LIST,
-				     ns->head->ns_id, data);
+	if (snvme_core_has_descriptors(&path->ctrl))
+		ret = snvme_identify(path, NVME_ID_CNS_NS_DESC_LIST, nsid,
+				     data);
 	if (!ret) {
 		differs = snvme_descriptors_differ(ids, data);
 	} else if (ret > 0 && ret != NVME_SC_HOST_PATH_ERROR) {
-		ret = snvme_identify(path, NVME_ID_CNS_NS, ns->head->ns_id,
-				     data);
+		ret = snvme_identify(path, NVME_ID_CNS_NS, nsid, data);
 		if (!ret)
 			differs = snvme_ns_differs(ids, data);
 	}
 	if (differs) {
 		dev_err(path->ctrl.device,
-			"namespace %u is another one than before\n",
-			ns->head->ns_id);
+			"namespace %u is another one than before\n", nsid);
 		return -ESTALE;
 	}
 	return ret < 0 || ret == NVME_SC_HOST_PATH_ERROR ? -ENOLINK : 0;
@@ -194,7 +186,6 @@ static int snvme_check_ns(struct nvme_ns *ns, void *data)
 int snvme_identity_check(struct snvme_path *path)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
-	struct nvme_subsystem *subsys = ctrl->subsys;
 	struct nvme_id_ctrl *id;
 	int ret;
 
@@ -206,12 +197,11 @@ int snvme_identity_check(struct snvme_path *path)
 		ret = -ENOLINK;
 		goto out;
 	}
-	if (memcmp(id->sn, subsys->serial, sizeof(id->sn)) ||
-	    memcmp(id->mn, subsys->model, sizeof(id->mn)) ||
+	if (!snvme_core_same_drive(ctrl, id) ||
 	    strncmp(id->subnqn, path->opts.subsysnqn, sizeof(id->subnqn))) {
 		dev_err(ctrl->device,
 			"another drive than before: serial %.20s, was %.20s\n",
-			id->sn, subsys->serial);
+			id->sn, snvme_core_serial(ctrl));
 		ret = -ESTALE;
 		goto out;
 	}

@@ -117,7 +117,7 @@ static void snvme_drop_admin(struct snvme_path *path)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
 
-	flush_work(&ctrl->async_event_work);
+	snvme_core_flush_events(ctrl);
 	if (ctrl->admin_tagset) {
 		nvme_quiesce_admin_queue(ctrl);
 		spin_lock_irq(&path->lock);

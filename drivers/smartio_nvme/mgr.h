@@ -15,6 +15,10 @@
  *   mgr_cmb.c		the controller memory buffer
  *   mgr_event.c	asynchronous events, passed on to clients
  *   mgr_adminq.c	the admin queue: hardware and requests
+ *   admin_identify.c	Identify data and the effects log: for clients
+ *   admin_table.c	admin commands: those that clients may send
+ *   proto_check.c	clients' requests: whether they are sound
+ *   resv.c		reservations of one namespace: the rules
  *   nvme_core.h	what is taken from nvme-core's private parts
  *
  * Events go up through struct mgr_adminq_ops and struct smartio_lender_ops.
@@ -239,6 +243,7 @@ struct mgr_resv {
 /* Notices of reservations that wait for a client to read its log. */
 #define MGR_NOTICES		16
 
+/* @type: as the log of reservations has it. */
 struct mgr_notice {
 	u32 nsid;
 	u8 type;

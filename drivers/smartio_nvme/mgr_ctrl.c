@@ -142,7 +142,7 @@ void mgr_stop(struct mgr *m)
 	struct nvme_ctrl *ctrl = &m->ctrl;
 	int ret = -ENODEV;
 
-	flush_work(&ctrl->async_event_work);
+	snvme_core_flush_events(ctrl);
 	nvme_quiesce_admin_queue(ctrl);
 	mgr_adminq_close(m);
 	if (pci_device_is_present(m->pdev))

@@ -230,7 +230,7 @@ static void mgr_describe(struct mgr *m)
 	else
 		/* nvme-core gave this controller one: not that one. */
 		snprintf(m->subnqn, sizeof(m->subnqn), "%.200s:smartio",
-			 m->ctrl.subsys->subnqn);
+			 snvme_core_subnqn(&m->ctrl));
 	m->mdts = admin_mdts(m->id->mdts, m->ctrl.cap, MGR_MAX_BYTES);
 }
 

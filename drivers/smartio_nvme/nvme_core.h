@@ -42,7 +42,8 @@ static inline int snvme_core_each_ns(struct nvme_ctrl *ctrl,
 
 /*
  * PRP lists have pages of 4 KiB. Linux 7 asks a transport for its boundary,
- * without looking whether it answers; 6.12 has this one for all.
+ * without looking whether it answers; 6.12 has this one for all. Patch: a
+ * transport without that operation gets the boundary of 6.12.
  */
 #ifdef SMARTIO_LINUX_7
 #define SNVME_CORE_VIRT_BOUNDARY .get_virt_boundary = nvme_get_virt_boundary,
@@ -196,6 +197,77 @@ static inline void snvme_core_delete_noio(struct nvme_ctrl *ctrl)
 static inline void snvme_core_request_event(struct nvme_ctrl *ctrl)
 {
 	queue_work(nvme_wq, &ctrl->async_event_work);
+}
+
+/*
+ * The queue of commands is about to be stopped or freed: the work that submits
+ * the request for events must not run any more. nvme_stop_ctrl() flushes it,
+ * but stops other work as well. Patch: export a function that flushes it.
+ */
+static inline void snvme_core_flush_events(struct nvme_ctrl *ctrl)
+{
+	flush_work(&ctrl->async_event_work);
+}
+
+/*
+ * Whether nvme-core asked for the namespaces' descriptors, as in
+ * nvme_identify_ns_descs(). A drive that can't answer is not asked again.
+ * Patch: the identity check is nvme_init_ctrl_finish()'s own.
+ */
+static inline bool snvme_core_has_descriptors(struct nvme_ctrl *ctrl)
+{
+	return (ctrl->vs >= NVME_VS(1, 3, 0) || nvme_multi_css(ctrl)) &&
+	       !(ctrl->quirks & NVME_QUIRK_NO_NS_DESC_LIST);
+}
+
+/*
+ * Whether the drive's identifiers of namespaces mean nothing: nvme-core has
+ * stored none. Patch: as above.
+ */
+static inline bool snvme_core_ids_bogus(const struct nvme_ctrl *ctrl)
+{
+	return ctrl->quirks & NVME_QUIRK_BOGUS_NID;
+}
+
+/*
+ * A namespace's identifiers, and its number, as nvme-core found them first: all
+ * paths share them in the head. Patch: as above.
+ */
+static inline const struct nvme_ns_ids *
+snvme_core_ns_ids(const struct nvme_ns *ns)
+{
+	return &ns->head->ids;
+}
+
+static inline u32 snvme_core_nsid(const struct nvme_ns *ns)
+{
+	return ns->head->ns_id;
+}
+
+/*
+ * Whether Identify Controller is of the drive that nvme-core found first: the
+ * subsystem keeps serial number and model. Patch: as above.
+ */
+static inline bool snvme_core_same_drive(const struct nvme_ctrl *ctrl,
+					 const struct nvme_id_ctrl *id)
+{
+	return !memcmp(id->sn, ctrl->subsys->serial, sizeof(id->sn)) &&
+	       !memcmp(id->mn, ctrl->subsys->model, sizeof(id->mn));
+}
+
+/* Its serial number, 20 characters, for the log. Patch: as above. */
+static inline const char *snvme_core_serial(const struct nvme_ctrl *ctrl)
+{
+	return ctrl->subsys->serial;
+}
+
+/*
+ * The subsystem's name, which nvme-core makes up for a drive that has none.
+ * Patch: export a function that returns it.
+ */
+static inline const char *snvme_core_subnqn(const struct nvme_ctrl *ctrl)
+{
+	return ctrl->subsys->subnqn;
 }
 
 /*

@@ -40,6 +40,7 @@ enum snvme_op {
 	SNVME_ACCESS = 7,
 };
 
+/* @op: SNVME_ATTACH; @version: SNVME_VERSION of the client. */
 struct snvme_attach_req {
 	__le16 op;
 	__le16 version;
@@ -91,6 +92,18 @@ enum snvme_placement {
 
 #define SNVME_CREATE_IRQ	0x1	/* else the queue is polled */
 
+/**
+ * struct snvme_create_req - a pair of queues for one client
+ * @op: SNVME_CREATE
+ * @entries: of each queue
+ * @placement: enum snvme_placement: where the submission queue is
+ * @flags: SNVME_CREATE_...
+ * @sq_handle: as @placement says
+ * @irq_data: the interrupt, if it has one; as in struct smartio_irq_message
+ * @sq_addr: as @placement says
+ * @cq_addr: the completion queue, a dma_addr_t of the client's memory
+ * @irq_addr: the interrupt, as @irq_data
+ */
 struct snvme_create_req {
 	__le16 op;
 	__le16 entries;
@@ -99,8 +112,8 @@ struct snvme_create_req {
 	__le32 sq_handle;
 	__le32 irq_data;
 	__le64 sq_addr;
-	__le64 cq_addr;		/* dma_addr_t of the client's memory */
-	__le64 irq_addr;	/* as in struct smartio_irq_message */
+	__le64 cq_addr;
+	__le64 irq_addr;
 } __packed;
 
 /**
@@ -118,12 +131,14 @@ struct snvme_create_reply {
 	__le64 cmb_offset;
 } __packed;
 
+/* @op: SNVME_DELETE; @qid: from struct snvme_create_reply. */
 struct snvme_delete_req {
 	__le16 op;
 	__le16 qid;
 	__le32 rsvd;
 } __packed;
 
+/* @op: SNVME_ABORT; @cid: of the command in the queue @qid. */
 struct snvme_abort_req {
 	__le16 op;
 	__le16 qid;
@@ -131,6 +146,7 @@ struct snvme_abort_req {
 	__le16 rsvd;
 } __packed;
 
+/* @op: SNVME_ACCESS. */
 struct snvme_access_req {
 	__le16 op;
 	__le16 rsvd;
@@ -198,12 +214,14 @@ enum snvme_note {
 	SNVME_NOTE_ACCESS = 2,
 };
 
+/* @note: SNVME_NOTE_ACCESS. */
 struct snvme_access_note {
 	__le16 note;
 	__le16 rsvd;
 	__le32 rsvd2;
 } __packed;
 
+/* @note: SNVME_NOTE_EVENT. */
 struct snvme_event_note {
 	__le16 note;
 	__le16 rsvd;

@@ -13,6 +13,7 @@
 /* Queues start on a page of the controller (CC.MPS is 4 KiB). */
 #define SNVME_QUEUE_ALIGN	4096
 
+/* As struct snvme_create_req, in this host's byte order. */
 struct snvme_create {
 	u16 entries;
 	u16 placement;
@@ -24,6 +25,7 @@ struct snvme_create {
 	u32 irq_data;
 };
 
+/* As struct snvme_admin_req, in this host's byte order. */
 struct snvme_admin {
 	const u8 *sqe;		/* 64 bytes, in the request */
 	const u8 *data;		/* data_len bytes, in the request; NULL: none */

@@ -14,8 +14,6 @@
 
 #define RESV_HOST_BYTES		16
 #define RESV_REGISTRANTS_MAX	128
-/* Most bytes of data that a reservation command has, but for a report. */
-#define RESV_DATA_MAX		16
 
 /* RTYPE (NVMe base, Reservation Acquire); 0: none. */
 enum resv_type {

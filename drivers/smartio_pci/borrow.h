@@ -6,9 +6,9 @@
  *    borrow_main.c      paths; when a function is added and removed
  *    borrow_function.c  the function: opened, described, shown to the PCI core
  *    borrow_irq.c       its interrupts, and other requests to the lender
- *    borrow_bus.c       its configuration space
  *    borrow_dma.c       its IOMMU, which is ours: its memory of this host
- *    borrow_peer.c      and registers of other functions that are borrowed
+ *    borrow_bus.c       its configuration space
+ *    borrow_peer.c      registers of other functions that are borrowed
  *
  *    reply_check.c      whether the lender's description is sound
  *    config_mask.c      the bits of configuration space that may be written

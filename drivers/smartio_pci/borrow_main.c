@@ -35,7 +35,7 @@ MODULE_PARM_DESC(auto_borrow, "borrow whatever is lent, as it comes");
  * @wq: ordered, runs @attach and @detach
  * @attach: adds the function
  * @detach: removes it
- * @wanted: it is to be borrowed
+ * @borrow: it is to be borrowed
  * @error: why it was not; negative
  * @here: from when it was added until it and its driver are removed
  * @gone: waits for the end of @here
@@ -47,7 +47,7 @@ struct borrow_path {
 	struct workqueue_struct *wq;
 	struct delayed_work attach;
 	struct work_struct detach;
-	bool wanted;
+	bool borrow;
 	int error;
 	bool here;
 	wait_queue_head_t gone;
@@ -67,7 +67,7 @@ static void borrow_attach_work(struct work_struct *work)
 	struct borrow_function *f;
 	int ret;
 
-	if (path->f || !READ_ONCE(path->wanted))
+	if (path->f || !READ_ONCE(path->borrow))
 		return;
 	path->error = 0;
 	ret = borrow_function_add(path->sdev, &f);
@@ -104,7 +104,7 @@ static void borrow_detach_work(struct work_struct *work)
 		smartio_close(path->sdev);
 		return;
 	}
-	if (READ_ONCE(path->wanted) && smartio_session_id(path->sdev))
+	if (READ_ONCE(path->borrow) && smartio_session_id(path->sdev))
 		return;
 	mutex_lock(&path->lock);
 	path->f = NULL;
@@ -119,7 +119,7 @@ static void borrow_detach_work(struct work_struct *work)
 	wake_up_all(&path->gone);
 	dev_info(&path->sdev->dev, "gone\n");
 	/* offered again meanwhile */
-	if (READ_ONCE(path->wanted))
+	if (READ_ONCE(path->borrow))
 		queue_delayed_work(path->wq, &path->attach,
 				   msecs_to_jiffies(BORROW_RETRY_MS));
 }
@@ -146,7 +146,7 @@ static ssize_t borrowed_show(struct device *dev, struct device_attribute *attr,
 {
 	struct borrow_path *path = dev_get_drvdata(dev);
 
-	return sysfs_emit(buf, "%d\n", READ_ONCE(path->wanted));
+	return sysfs_emit(buf, "%d\n", READ_ONCE(path->borrow));
 }
 
 /*
@@ -175,13 +175,13 @@ static ssize_t borrowed_store(struct device *dev,
 			      size_t count)
 {
 	struct borrow_path *path = dev_get_drvdata(dev);
-	bool wanted, going;
-	int ret = kstrtobool(buf, &wanted);
+	bool borrow, going;
+	int ret = kstrtobool(buf, &borrow);
 
 	if (ret)
 		return ret;
-	WRITE_ONCE(path->wanted, wanted);
-	if (!wanted) {
+	WRITE_ONCE(path->borrow, borrow);
+	if (!borrow) {
 		cancel_delayed_work_sync(&path->attach);
 		queue_work(path->wq, &path->detach);
 		ret = borrow_wait_gone(path);
@@ -195,7 +195,7 @@ static ssize_t borrowed_store(struct device *dev,
 	mutex_unlock(&path->lock);
 	ret = going ? borrow_wait_gone(path) : 0;
 	if (ret) {
-		WRITE_ONCE(path->wanted, false);
+		WRITE_ONCE(path->borrow, false);
 		return ret;
 	}
 	mod_delayed_work(path->wq, &path->attach, 0);
@@ -203,7 +203,7 @@ static ssize_t borrowed_store(struct device *dev,
 	if (!path->error || path->error == -ENOLINK)
 		return count;
 	/* not later, when the user doesn't expect it */
-	WRITE_ONCE(path->wanted, false);
+	WRITE_ONCE(path->borrow, false);
 	cancel_delayed_work_sync(&path->attach);
 	return path->error;
 }
@@ -264,7 +264,7 @@ static int borrow_probe(struct smartio_device *sdev)
 	init_waitqueue_head(&path->gone);
 	INIT_DELAYED_WORK(&path->attach, borrow_attach_work);
 	INIT_WORK(&path->detach, borrow_detach_work);
-	path->wanted = auto_borrow;
+	path->borrow = auto_borrow;
 	path->wq = alloc_ordered_workqueue("spci-%.20s", WQ_MEM_RECLAIM,
 					   sdev->pci_name);
 	if (!path->wq) {
@@ -279,7 +279,7 @@ static void borrow_remove(struct smartio_device *sdev)
 {
 	struct borrow_path *path = dev_get_drvdata(&sdev->dev);
 
-	WRITE_ONCE(path->wanted, false);
+	WRITE_ONCE(path->borrow, false);
 	cancel_delayed_work_sync(&path->attach);
 	queue_work(path->wq, &path->detach);
 	destroy_workqueue(path->wq);

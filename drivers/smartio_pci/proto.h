@@ -36,6 +36,7 @@ enum spci_op {
 	SPCI_RESET = 5,
 };
 
+/* @op: SPCI_DESCRIBE; @version: SPCI_VERSION of the borrower. */
 struct spci_describe_req {
 	__le16 op;
 	__le16 version;
@@ -75,6 +76,7 @@ struct spci_describe_reply {
 	__u8 config[SPCI_CONFIG_SIZE];
 };
 
+/* @op: SPCI_MASTER; @on: whether the function may be bus master. */
 struct spci_master_req {
 	__le16 op;
 	__le16 on;
@@ -98,7 +100,7 @@ struct spci_vector {
 	__le64 addr;
 };
 
-/* @count of @vectors follow. */
+/* @op: SPCI_VECTORS; @count of @vectors follow. */
 struct spci_vectors_req {
 	__le16 op;
 	__le16 count;
@@ -126,6 +128,7 @@ struct spci_msi_req {
 	__le64 addr;
 };
 
+/* @op: SPCI_RESET. */
 struct spci_reset_req {
 	__le16 op;
 	__le16 rsvd;

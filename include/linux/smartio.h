@@ -24,22 +24,17 @@
 #ifndef _LINUX_SMARTIO_H
 #define _LINUX_SMARTIO_H
 
-#include <linux/atomic.h>
 #include <linux/device.h>
 #include <linux/interrupt.h>
-#include <linux/spinlock.h>
+#include <linux/smartio_address.h>
 #include <linux/types.h>
 #include <linux/uuid.h>
-#include <linux/workqueue.h>
 
 struct irq_domain;
 struct pci_dev;
 struct resource;
 struct seq_file;
 
-/* Bytes of a request, a reply or a notification between the two halves. */
-#define SMARTIO_MESSAGE_MAX	(66 * 1024)
-#define SMARTIO_NAME_LEN	64
 #define SMARTIO_SERVICE_LEN	16
 
 /* ---- the borrower's half ---- */
@@ -98,7 +93,7 @@ static inline int smartio_fences_between(const struct smartio_era *then,
  * @host: the lender
  * @host_name: the lender's name, for people
  * @pci_name: the device's PCI address in the lender, e.g. "0000:01:00.0"
- * @link_name: the link, e.g. "ntb0"; "local" on the lender
+ * @link_name: the link, or "local" on the lender
  * @local: whether this is the lender's own path
  * @dma_offset: to be added to a dma_addr_t of smartio_dma_device() to get the
  *	device address; valid while a session is open
@@ -224,74 +219,18 @@ void __iomem *smartio_map_bar(struct smartio_device *sdev, unsigned int bar,
 			      u64 offset, size_t size, bool write_combining);
 void smartio_unmap_bar(struct smartio_device *sdev, void __iomem *io);
 
-/**
- * struct smartio_irq_message - a device writes it to interrupt this host
- * @addr: a dma_addr_t of this host; for the local path the number of the
- *	device's vector
- * @data: for the local path 0
- */
-struct smartio_irq_message {
-	u64 addr;
-	u32 data;
-};
-
-/**
- * struct smartio_irq - an interrupt that the device itself sends to this host
- * @virq: Linux interrupt number
- */
-struct smartio_irq {
-	unsigned int virq;
-	/* private: */
-	struct smartio_device *sdev;
-	irq_handler_t handler;
-	void *context;
-	int kind;
-	void *private;
-	raw_spinlock_t lock;			/* message, sent */
-	struct smartio_irq_message message;	/* that interrupts */
-	struct smartio_irq_message sent;	/* by the device; addr 0: none */
-	struct work_struct work;
-};
-
 int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 		      irq_handler_t handler, const char *name, void *context,
 		      struct smartio_irq *irq);
-void smartio_irq_message(struct smartio_irq *irq,
-			 struct smartio_irq_message *message);
 void smartio_irq_sent(struct smartio_irq *irq,
 		      const struct smartio_irq_message *message);
 void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq);
-void smartio_irq_settle(void);
 
 /*
  * A PCI function that is lent as a whole, to one host at a time, and appears
  * there as a function of its own: what that takes beyond a session. Not on the
  * local path, where all of this returns -EOPNOTSUPP.
  */
-
-/**
- * struct smartio_space - addresses of this host for one lent function
- * @base: of the NTB, in this host
- * @size: bytes
- * @device_base: the function's address for @base
- * @own: the lender's IOMMU has a domain for this function, which leads here and
- *	to this host's interrupts. Else other functions reach the same memory.
- * @single: in its own domain the last 2 MiB are single pages, one of which
- *	may lead to another function (smartio_peer_map())
- * @hole: device addresses between that lead elsewhere
- * @hole_size: bytes
- */
-struct smartio_space {
-	u64 base;
-	u64 size;
-	u64 device_base;
-	bool own;
-	bool single;
-	u64 hole;
-	u64 hole_size;
-	/* private: */
-	atomic64_t mapped;
-};
 
 int smartio_space_alloc(struct smartio_device *sdev,
 			struct smartio_space *space, bool single);
@@ -337,24 +276,6 @@ int smartio_bar_resource(struct smartio_device *sdev, unsigned int bar,
 			 size_t size, struct resource *resource);
 void smartio_bar_resource_put(struct smartio_device *sdev,
 			      struct resource *resource);
-
-/**
- * struct smartio_msi_ops - messages that a lent function has to send
- * @write: interrupt @index, here @virq, is the message @data to @addr, an
- *	address of this host; again whenever that changes
- * @mask: it is not to be sent for now, or may be sent again
- *
- * @settle: returns when the function has the changes of @write and @mask. May
- *	sleep. Not always called: those may be called in atomic context.
- *
- * @write and @mask in atomic context; one at a time for an interrupt.
- */
-struct smartio_msi_ops {
-	void (*write)(void *context, unsigned int index, unsigned int virq,
-		      u64 addr, u32 data);
-	void (*mask)(void *context, unsigned int index, bool masked);
-	void (*settle)(void *context);
-};
 
 int smartio_msi_create(struct smartio_device *sdev,
 		       const struct smartio_msi_ops *ops, void *context,
@@ -437,8 +358,6 @@ void smartio_export_end_sessions(struct smartio_export *export, const u64 *ids,
 
 int smartio_session_notify(struct smartio_session *session,
 			   const void *message, size_t size);
-int smartio_export_notify_all(struct smartio_export *export,
-			      const void *message, size_t size);
 
 /* Translates a borrower's addresses for the device; everything is checked. */
 int smartio_session_dma(struct smartio_session *session, u64 addr, size_t size,

@@ -19,11 +19,16 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/ratelimit.h>
-#include <linux/smartio.h>
+#include <linux/smartio_address.h>
 #include <linux/smartio_message.h>
 #include <linux/spinlock.h>
 #include <linux/uuid.h>
 
+struct cpumask;
+struct device;
+struct irq_domain;
+struct page;
+struct resource;
 struct smartio_link;
 struct workqueue_struct;
 
@@ -124,7 +129,7 @@ struct smartio_registers {
  * @map_irq: as @map, for the address of an interrupt message; or -EINVAL
  * @unmap: end the mappings of a device, which uses none any more
  *
- * For functions of the peer that are lent as a whole, on the borrower:
+ * For whole functions of the peer that drivers of this host use:
  * @space_alloc: a range of addresses of this host that only one such function
  *	gets: 0; -EOPNOTSUPP: there is no IOMMU; -ENOSPC
  * @space_free: and back, with nothing mapped

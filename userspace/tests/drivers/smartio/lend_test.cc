@@ -330,7 +330,7 @@ TEST_F(Lend, AllSessionsOfADeviceEnd) {
   ASSERT_EQ(c.join(host('c')), 0);
   lender.lend();
   for (FakeLink* link : {&a, &b, &c}) open(*link, lender.device);
-  EXPECT_EQ(smartio_export_notify_all(lender.device, "news", 4), 0);
+  for (smartio_session* session : lender.open) EXPECT_EQ(smartio_session_notify(session, "news", 4), 0);
   lender.take_back();
   EXPECT_EQ(lender.closed, 3);
   for (FakeLink* link : {&a, &b, &c}) {
