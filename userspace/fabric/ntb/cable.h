@@ -87,7 +87,7 @@ class Cable {
 
   // With wire_.registers held:
   Change set(LinkState state);
-  [[nodiscard]] bool wanted() const;
+  [[nodiscard]] bool enabled_by_both() const;
   [[nodiscard]] std::optional<Clock::time_point> may_rise_at() const;
   Change rise_if_due();
 

@@ -117,9 +117,9 @@ Outcome NtbFunction::write_registers(std::uint64_t offset, std::span<const std::
       }
       std::uint64_t lanes = mask << (8 * lane);
       if (&owner != this) lanes &= owner.registers_->writable_by_peer(first);
-      const bool wanted = owner.wants_link();
+      const bool before = owner.wants_link();
       const auto effects = owner.registers_->write(first, value << (8 * lane), lanes);
-      if (owner.wants_link() != wanted) {
+      if (owner.wants_link() != before) {
         owner.wished_at_ = std::chrono::steady_clock::now();
         wishes_changed = true;
       }
@@ -335,9 +335,9 @@ void NtbFunction::connected() {
 void NtbFunction::leave_link() {
   {
     const std::scoped_lock lock(wire_.registers);
-    const bool wanted = wants_link();
+    const bool before = wants_link();
     registers_->leave_link();
-    if (wants_link() == wanted) return;
+    if (wants_link() == before) return;
     wished_at_ = std::chrono::steady_clock::now();
     link_seen_ = false;  // nobody is left on this side to be told
   }
