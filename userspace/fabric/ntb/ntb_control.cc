@@ -88,7 +88,7 @@ void add_commands(control::Commands& commands, std::vector<ControlledLink> contr
                  return find(*links, words[1]).transform([](const auto* link) { return link_json(*link); });
                });
   commands.add("link NAME up|down|silent",
-               "puts the cable in, pulls it (both drivers are told), or loses what is sent without telling anyone",
+               "puts the cable in, pulls it (both drivers are notified), or loses what is sent without telling anyone",
                [links](Words words) -> Result<json> {
                  return find(*links, words[1]).transform([&](const auto* link) {
                    auto& cable = *link->cable;
