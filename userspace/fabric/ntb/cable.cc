@@ -12,7 +12,7 @@ namespace smartio::ntb {
 
 namespace {
 
-/// How often a link that may not come up yet looks whether it may.
+/// The trainer checks at this interval whether a link that is down may come up.
 constexpr std::chrono::milliseconds kLook{2};
 
 Adapter adapter_of(const Cable::Config& config) {
@@ -67,7 +67,7 @@ void Cable::finish(const Change& change) {
   secondary_.interrupt(change.to_secondary);
 }
 
-/// When a link that is down may come up: not as long as nobody wants it, or a driver has not dealt with its loss.
+/// When a link that is down may come up: not before both drivers enable it and have dealt with its loss.
 std::optional<Cable::Clock::time_point> Cable::may_rise_at() const {
   if (order_ != LinkState::up || !enabled_by_both() || primary_.loss_unheard() || secondary_.loss_unheard())
     return std::nullopt;

@@ -65,7 +65,7 @@ json link_json(const ControlledLink& link) {
           {"secondary", side_json(link, Side::secondary)}};
 }
 
-/// "5" is milliseconds, as in `flap MS`; "5ms", "2s" are what they say.
+/// "5" is milliseconds, as in `flap MS`; "5ms" and "2s" have their units.
 Result<std::chrono::nanoseconds> parse_pause(std::string_view word) {
   constexpr std::uint64_t kDayInMs = 86'400'000;
   if (const auto number = control::number_of(word, kDayInMs)) return std::chrono::milliseconds(*number);
