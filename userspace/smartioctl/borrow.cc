@@ -80,12 +80,12 @@ Outcome<std::vector<FunctionBorrower::Found>> FunctionBorrower::find(std::string
   // "lender:0000:03:00.0": an address alone has colons, too.
   const auto address = parse_pci_address(name);
   const std::size_t border = name.find_first_of("/:");
-  const auto behind = border == std::string_view::npos ? std::nullopt : parse_pci_address(name.substr(border + 1));
+  const auto suffix = border == std::string_view::npos ? std::nullopt : parse_pci_address(name.substr(border + 1));
   std::vector<Found> every = all();
   const auto meant = [&](const Found& one) {
     if (one.path == name || (!one.function.empty() && one.function == name)) return true;
     if (address) return one.pci == *address;
-    return behind && one.pci == *behind && one.host_name == name.substr(0, border);
+    return suffix && one.pci == *suffix && one.host_name == name.substr(0, border);
   };
   std::vector<Found> found;
   std::ranges::copy_if(every, std::back_inserter(found), meant);
