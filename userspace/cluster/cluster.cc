@@ -123,8 +123,8 @@ Result<void> Cluster::prepare(State& state, const Topology& topology, const std:
     if (host.image != topology::Image::server) continue;
     if (auto made = make_disk(host); !made) return made;
   }
-  // This checkout's own modules and test programs go on top: a second archive behind the first, 4-byte aligned, as
-  // the kernel's initramfs format (Documentation/driver-api/early-userspace/buffer-format.rst) wants it.
+  // A second archive behind the first adds this checkout's modules and test programs. It is 4-byte aligned, as the
+  // kernel's initramfs format (Documentation/driver-api/early-userspace/buffer-format.rst) demands.
   std::error_code ignored;
   std::filesystem::remove(folder_.file("initrd"), ignored);
   if (!std::filesystem::exists(installation_.overlay())) return {};
@@ -399,7 +399,7 @@ Result<void> Cluster::down() {
   if (!std::filesystem::exists(folder_.path())) return {};
   auto lock = folder_.lock(Deadline::in(0s));
   if (!lock) {
-    // An `up` that is interrupted takes down what it started.
+    // An `up` that is interrupted ends the processes that it started.
     if (const auto owner = folder_.lock_owner()) send_signal(*owner, SIGTERM);
     lock = folder_.lock(Deadline::in(60s));
     if (!lock) return std::unexpected(lock.error());

@@ -29,7 +29,7 @@ struct UpOptions {
   std::chrono::seconds patience{120};  ///< for each host to boot
 };
 
-/// One line for a person about how it goes on; may be called from several threads, one at a time.
+/// One line for a person about the progress; several threads may call it, one at a time.
 using Report = std::function<void(std::string_view line)>;
 
 /// A cluster: the fabric's process and a QEMU for each host, with their state folder. Each method is one command of
@@ -61,9 +61,9 @@ class Cluster {
   Result<std::vector<std::string>> qemu_words(const std::string& host, const std::string& topology) const;
   /// The fabric's answer to one line.
   Result<nlohmann::json> fabric(std::string_view line) const;
-  /// What QEMU's monitor of the host says to a line, as a person would type it (HMP).
+  /// The answer of the host's QEMU monitor to a line, as a person would type it (HMP).
   Result<std::string> monitor(const std::string& host, std::string_view line) const;
-  /// What the plugin of the host's QEMU says to a line of tcg_count/plugin.cc: "mode" or "blocks".
+  /// The answer of the plugin of the host's QEMU to a line of tcg_count/plugin.cc: "mode" or "blocks".
   Result<nlohmann::json> instructions(const std::string& host, std::string_view line) const;
   /// The hosts whose QEMU runs.
   Result<std::vector<std::string>> running_hosts() const;
@@ -93,11 +93,11 @@ class Cluster {
   Result<void> end_all(const State& state) const;
   /// Of a host whose process has ended: ", it ended with …" if its console says that its kernel panicked, else "".
   std::string how_it_ended(const std::string& host) const;
-  /// Its kernel died of what QEMU's translator does to patched code now and then (docs/decisions.md).
+  /// QEMU's translator sometimes breaks patched code (docs/decisions.md): whether its kernel died of that.
   bool ended_by_translator(const std::string& host) const;
   void report_translator(const std::string& host) const;
   Result<void> boot_once(const std::string& host, std::chrono::seconds patience);
-  /// Waits until a host that was started answers; starts it once more if the translator ended it. `mutex` protects
+  /// Waits until a host that was started answers; starts it again if the translator ended it. `mutex` protects
   /// `state` and the report.
   Result<void> wait_booted(State& state, const topology::Topology& topology, const topology::Host& host,
                            std::chrono::seconds patience, std::mutex& mutex);

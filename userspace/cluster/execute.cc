@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 constexpr auto kAgentPatience = 30s;
 /// For so long a conversation is kept open to see a short command end; then others get their turn.
 constexpr auto kShortCommand = 150ms;
-/// Each question costs the host what it would run the command with: a millisecond of its CPU. So they are asked at
-/// intervals that grow with the time that the command takes.
+/// Each question costs the host a millisecond of its CPU, which the command could use. So the intervals between them
+/// grow with the time that the command takes.
 constexpr Deadline::Clock::duration kFirstQuestion = 6ms;
 constexpr Deadline::Clock::duration kRarestQuestion = 200ms;
 constexpr int kPartOfElapsed = 5;

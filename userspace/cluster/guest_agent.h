@@ -18,8 +18,8 @@ namespace smartio::cluster {
 /// folder and begins with guest-sync-delimited. Conversations are short. Later conversations ask after a command that
 /// runs long, and others get their turn in between. Not for several threads; make one for each.
 ///
-/// They are pipes, not a socket: QEMU tells the guest when a socket's client is gone, and the agent then looks for the
-/// next one ten times a second. It finds that client a twentieth of a second late.
+/// They are pipes, not a socket: QEMU notifies the guest when a socket's client disconnects. After that the agent looks
+/// for the next client ten times a second. It finds that client a twentieth of a second late.
 class GuestAgent {
  public:
   /// The host's file in the state folder that Stream::open_pipes() takes.

@@ -26,13 +26,13 @@ constexpr unsigned kSerialSlot = 4;
 constexpr unsigned kVmDiskSlot = 5;
 constexpr unsigned kFirstPortSlot = 8;
 constexpr unsigned kFirstDeviceSlot = kFirstPortSlot + topology::kMostRootPorts;
-constexpr std::uint64_t kMostBounced = 1ULL << 30U;  // more than a driver of a few queues has under way
+constexpr std::uint64_t kMostBounced = 1ULL << 30U;  // more than a driver of a few queues has in flight
 constexpr unsigned kPhysicalQueues = 8;              // I/O queue pairs of an nvme that its virtual functions can't have
 constexpr std::size_t kSerialSize = 20;              // NVM Express Base Specification, Identify Controller: SN
 // Chassis numbers of downstream ports; those of root ports begin at 1.
 constexpr unsigned kFirstSwitchChassis = 64;
-// All that TCG can do, but for the promises that string instructions are fast: it runs them byte by byte, and the kernel
-// would clear and copy pages so.
+// All that TCG can do, but for the promises that string instructions are fast: it runs them byte by byte, and the
+// kernel would clear and copy pages so.
 constexpr const char* kCpu = "max,erms=off,fsrm=off,fsrs=off,fsrc=off,fzrm=off";
 static_assert(kFirstDeviceSlot + topology::kMostDevices == 0x1f);
 
@@ -139,9 +139,9 @@ void add_to_switches(Arguments& arguments, const std::vector<Endpoint>& endpoint
   }
 }
 
-/// What lies beyond an NTB is no memory of QEMU's, so its devices copy from and to it by bounce buffers, 4 KiB for each
-/// at a time by default. A request that waits for one when its device is reset is never ended, and QEMU waits for it
-/// with its lock held: in bdrv_aio_cancel(), QEMU 11.1.3. With so many no request waits.
+/// QEMU's devices reach memory beyond an NTB by bounce buffers, since that memory is not QEMU's. By default each has
+/// 4 KiB at a time. A request that waits for a buffer when its device is reset never ends. QEMU waits for it with its
+/// lock held: in bdrv_aio_cancel(), QEMU 11.1.3. With kMostBounced bytes no request waits.
 void add_bounce_buffers(Arguments& arguments) {
   arguments.add("-global", fmt::format("pci-device.x-max-bounce-buffer-size={}", kMostBounced));
 }
@@ -302,7 +302,7 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
     arguments.add("-plugin", fmt::format("{},page={}", installation.fencer().string(), topology::fence_file(host)));
   }
   // Shared, so that the fabric's DMA is a copy in memory.
-  // No HPET: Linux uses it for a moment of its boot, and QEMU's goes on to wake 250 times a second.
+  // No HPET: Linux uses it briefly in its boot. After that QEMU's wakes 250 times a second all the same.
   arguments.add("-machine", "q35,hpet=off,memory-backend=memory", "-m", memory);
   arguments.add("-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory));
   // Before all other devices: those that come first are not behind it.

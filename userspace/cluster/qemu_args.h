@@ -16,7 +16,7 @@ constexpr std::string_view kCounterSocket = "counts.sock";
 /// The disk of a server host, a copy on write of Installation::server_root() in the state folder: HOST.root.qcow2.
 constexpr std::string_view kServerDisk = "root.qcow2";
 
-/// What a host's QEMU is told besides the topology.
+/// The options of a host's QEMU besides the topology.
 struct HostOptions {
   std::string accel = "tcg,thread=multi,tb-size=128";  ///< QEMU's -accel
   std::string kernel_arguments;                        ///< those that all hosts have

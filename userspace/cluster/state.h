@@ -38,7 +38,7 @@ class StateFolder {
   [[nodiscard]] std::filesystem::path topology() const { return file("topology.toml"); }
   [[nodiscard]] std::filesystem::path host_file(std::string_view host, std::string_view what) const;
 
-  /// Held by whatever changes the cluster. Its owner can be found by lock_owner().
+  /// Held by the process that changes the cluster. Its owner can be found by lock_owner().
   [[nodiscard]] Result<FileLock> lock(Deadline deadline) const;
   [[nodiscard]] std::optional<ProcessId> lock_owner() const;
 

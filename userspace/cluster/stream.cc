@@ -48,8 +48,8 @@ Result<Stream> Stream::connect(const std::filesystem::path& socket) {
 }
 
 Result<Stream> Stream::open_pipes(const std::filesystem::path& base) {
-  // For reading, too: what nobody has read is dropped, and a QEMU that ends is no SIGPIPE. That it ended is seen by the
-  // other pipe, which nobody else writes to.
+  // For reading, too: unread bytes are dropped, and the end of QEMU raises no SIGPIPE. The other pipe shows that end,
+  // since QEMU alone writes to it.
   auto to = open_pipe(pipe_file(base, ".in"), O_RDWR);
   if (!to) return std::unexpected(to.error());
   auto from = open_pipe(pipe_file(base, ".out"), O_RDONLY);

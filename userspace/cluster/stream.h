@@ -11,14 +11,14 @@
 
 namespace smartio::cluster {
 
-/// A connection to a unix socket or a pair of pipes of the state folder, read by pieces that end with a known byte. Every
-/// call has a deadline, and ends early when the tool is interrupted. Not for several threads.
+/// A connection to a unix socket or a pair of pipes of the state folder, read by pieces that end with a known byte.
+/// Every call has a deadline, and ends early when the tool is interrupted. Not for several threads.
 class Stream {
  public:
   /// `socket` may lie deeper than the 108 bytes that a socket's address holds.
   static Result<Stream> connect(const std::filesystem::path& socket);
-  /// The pipes BASE.in, which is written to, and BASE.out, which is read (QEMU's "-chardev pipe"). What an earlier client
-  /// left in them, and nobody has read, is dropped: hold a lock. An error if a pipe is not there.
+  /// The pipes BASE.in, which is written to, and BASE.out, which is read (QEMU's "-chardev pipe"). Unread bytes of an
+  /// earlier client are dropped: hold a lock. An error if a pipe is not there.
   static Result<Stream> open_pipes(const std::filesystem::path& base);
   /// Takes over a connected socket.
   explicit Stream(UniqueFd fd);
@@ -27,7 +27,7 @@ class Stream {
   /// The bytes up to `end`, without it; bytes behind it are kept for the next call. An answer longer than `limit` is an
   /// error.
   Result<std::string> read_to(char end, Deadline deadline, std::size_t limit = kLongestAnswer);
-  /// What is read from.
+  /// The descriptor to read from.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
   /// 16 MiB of output and of error output, in base64, in one line, with room for the rest.
@@ -38,7 +38,7 @@ class Stream {
   Result<void> wait(short events, Deadline deadline) const;
 
   UniqueFd fd_;
-  UniqueFd pipe_;  // what is written to, if that is not fd_
+  UniqueFd pipe_;  // the descriptor to write to, if that is not fd_
   std::string received_;
 };
 

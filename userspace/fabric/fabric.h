@@ -40,7 +40,7 @@ class Fabric {
   Result<void> listen(const topology::Topology& topology);
   void add_commands(const topology::Topology& topology);
 
-  // In the order of who uses whom: what is destroyed first stands last.
+  // Each object uses only those before it: destruction begins with the last one.
   pci::MemoryFiles files_;
   pci::Waits waits_;
   std::map<std::string, std::unique_ptr<ntb::FencePage>> fences_;

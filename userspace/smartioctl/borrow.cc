@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "base/deadline.h"
 #include "smartioctl/function.h"
+#include "smartioctl/json.h"
 #include "smartioctl/text.h"
 
 namespace smartio::ctl {
@@ -78,12 +80,12 @@ Outcome<std::vector<FunctionBorrower::Found>> FunctionBorrower::find(std::string
   // "lender:0000:03:00.0": an address alone has colons, too.
   const auto address = parse_pci_address(name);
   const std::size_t border = name.find_first_of("/:");
-  const auto behind = border == std::string_view::npos ? std::nullopt : parse_pci_address(name.substr(border + 1));
+  const auto suffix = border == std::string_view::npos ? std::nullopt : parse_pci_address(name.substr(border + 1));
   std::vector<Found> every = all();
   const auto meant = [&](const Found& one) {
     if (one.path == name || (!one.function.empty() && one.function == name)) return true;
     if (address) return one.pci == *address;
-    return behind && one.pci == *behind && one.host_name == name.substr(0, border);
+    return suffix && one.pci == *suffix && one.host_name == name.substr(0, border);
   };
   std::vector<Found> found;
   std::ranges::copy_if(every, std::back_inserter(found), meant);
@@ -144,14 +146,10 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
                   error.value() == EBUSY || error.value() == EINPROGRESS ? Exit::kInUse : Exit::kFailed);
   }
   std::string function;
-  const auto deadline = std::chrono::steady_clock::now() + options.patience;
-  while ((function = sysfs_.text(at + "/function")).empty()) {
-    if (std::chrono::steady_clock::now() >= deadline) {
-      return refuse(
-          fmt::format("{} is borrowed, but was not there within {} s; smartioctl status and dmesg may say why",
-                      best->text(), options.patience.count() / 1000));
-    }
-    kernel_.pause(kPoll);
+  const auto arrived = [&] { return !(function = sysfs_.text(at + "/function")).empty(); };
+  if (!wait_until(Deadline::in(options.patience), [this] { kernel_.pause(kPoll); }, arrived)) {
+    return refuse(fmt::format("{} is borrowed, but was not there within {} s; smartioctl status and dmesg may say why",
+                              best->text(), options.patience.count() / 1000));
   }
   Found here = *best;
   here.function = function;
@@ -177,9 +175,6 @@ void FunctionBorrower::report_here(const Found& one, const Options& options, con
   }
   const std::string driver =
       one.function.empty() ? "" : sysfs_.link(fmt::format("bus/pci/devices/{}/driver", one.function));
-  const auto or_null = [](const std::string& value) {
-    return value.empty() ? nlohmann::json() : nlohmann::json(value);
-  };
   nlohmann::json object{{"export", fmt::format("{}:{}", one.host_name, one.pci)},
                         {"link", one.link},
                         {"address", or_null(one.function)},

@@ -9,6 +9,7 @@
 #include <ranges>
 #include <string_view>
 
+#include "smartioctl/json.h"
 #include "smartioctl/report.h"
 
 namespace smartio::ctl {
@@ -397,12 +398,6 @@ void section(std::string& text, const std::string& title, const std::vector<Find
     if (finding.subject == subject) text += fmt::format("  {:<8} {}\n", word(finding.level), finding.text);
   }
 }
-
-template <typename T>
-json or_null(const std::optional<T>& value) {
-  return value ? json(*value) : json();
-}
-json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
 
 json function_json(const Function& function) {
   return {{"pci", function.pci},

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/deadline.h"
 #include "base/text.h"
 #include "smartioctl/text.h"
 
@@ -69,13 +70,13 @@ std::string advice(const std::string& verb, const std::string& host, const Lendi
 /// The host that a name or UUID means at a lender. One that is just being linked again can be asked in a moment.
 Outcome<KnownHost> find_at(const Sysfs& sysfs, const std::string& host, const Lending& at,
                            std::chrono::seconds patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  auto known = hosts_of(sysfs, at);
-  while (!known && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  Outcome<std::vector<KnownHost>> known;
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(100)); };
+  const auto linked = [&] {
     known = hosts_of(sysfs, at);
-  }
-  if (!known) return std::unexpected(known.error());
+    return known.has_value();
+  };
+  if (!wait_until(Deadline::in(patience), pause, linked)) return std::unexpected(known.error());
   return find_host(*known, at, host);
 }
 

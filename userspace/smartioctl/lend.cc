@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/deadline.h"
 #include "base/text.h"
 #include "smartioctl/allow.h"
 #include "smartioctl/pci.h"
@@ -125,12 +126,7 @@ Outcome<std::string> Lender::find(std::string_view address) const {
 }
 
 bool Lender::wait_until(std::chrono::milliseconds patience, const std::function<bool()>& done) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!done()) {
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    kernel_.pause(kPoll);
-  }
-  return true;
+  return smartio::wait_until(Deadline::in(patience), [this] { kernel_.pause(kPoll); }, done);
 }
 
 Outcome<void> Lender::write(const std::string& pci, const std::string& file, std::string_view value,

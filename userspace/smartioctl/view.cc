@@ -9,6 +9,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "smartioctl/function.h"
+#include "smartioctl/json.h"
 
 namespace smartio::ctl {
 
@@ -100,8 +101,6 @@ Path read_path(const Sysfs& sysfs, const std::string& name) {
           .function_driver = function.empty() ? "" : sysfs.link(device + "/driver"),
           .interfaces = std::move(below.interfaces)};
 }
-
-json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
 
 template <typename T, typename Convert>
 json array_of(const std::vector<T>& items, Convert convert) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // smartio-tcg-fence: a plugin of QEMU's TCG. Before each SFENCE or MFENCE of a CPU it stores to the fence register of
-// each NTB of the host. That store goes the way of the CPU's own stores to the NTB, so it comes behind those before the
-// fence, and before those after it.
+// each NTB of the host. That store takes the path of the CPU's own stores to the NTB. So it arrives behind those before
+// the fence, and ahead of those after it.
 //
 //   -plugin smartio-tcg-fence.so,page=FILE
 //
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kEntries = 128;
 
-// Never unmapped: CPUs may run until the process is gone.
+// Never unmapped: CPUs may run until the process ends.
 const std::array<std::atomic<std::uint64_t>, kEntries>* page = nullptr;
 
 void fence(unsigned int /*cpu*/, void* /*userdata*/) {

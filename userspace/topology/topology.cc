@@ -29,12 +29,12 @@ constexpr Iommu kIommus[] = {Iommu::none, Iommu::intel, Iommu::amd};
 constexpr std::uint64_t kMostSeed = 0x7ffffffe;  // std::minstd_rand has no more states
 constexpr std::size_t kMostEndpoints = 128;      // 8 switches, and 145 of the 256 bus numbers
 
-/// What the families of NTBs differ in here.
+/// The differences between the families of NTBs.
 struct FamilyTraits {
   NtbFamily family;
   std::string_view name;
-  TableReader::Range vectors;  ///< the least are what the stock driver takes, and the default
-  // A CPU has some 200 vectors for all devices; one of a single CPU ran out of them at the seventh NTB of AMD's.
+  TableReader::Range vectors;  ///< the stock driver takes the least, which are the default
+  // A CPU has some 200 vectors for all devices. A host of one CPU ran out of them at the seventh NTB of AMD's.
   std::size_t ntbs_of_cpu;
 };
 constexpr std::array kFamilies{
@@ -416,7 +416,7 @@ class Reader {
       reader.complain("host", fmt::format("too many devices of QEMU's own in host {:?}", device.host),
                       fmt::format("at most {} a host", kMostDevices));
     }
-    // A key that another type has is refused by finish(), as any key that nobody reads.
+    // finish() refuses a key of another type, as it does each key that was not read.
     if (has_disk(device.type)) device.size = media_size(reader);
     if (device.type == Device::Type::nvme) {
       constexpr std::string_view kRightCmb = "cmb is 0 or a power of two, 1M to 1G";
@@ -461,7 +461,7 @@ class Reader {
     reader.complain(key, fmt::format("there is no host {:?}", name), fmt::format("the hosts are {}", all));
   }
 
-  /// A device's writes keep their order; those of `what` can't be told from a CPU's.
+  /// A device's writes keep their order; the fabric can't distinguish those of `what` from a CPU's.
   static void not_combining(TableReader& reader, const Host& host, std::string_view what) {
     if (host.write_combining == 0) return;
     reader.complain("host", fmt::format("host {:?} has write_combining, and can't have {}", host.name, what),

@@ -4,70 +4,68 @@
 //
 // The file:
 //
-//   [cluster]
-//   name = "pair"                       # required
+//    [cluster]
+//    name = "pair"                       # required
 //
-//   [[host]]                            # one or more
-//   name = "lender"                     # required; names are lower-case letters, digits and '-', a letter first
-//   memory = "512M"                     # 64M to 1T in whole MiB; default 512M
-//   cpus = 1                            # 1 to 64, at least one for 6 NTBs, 4 of Intel's; default 1
-//   iommu = "none"                      # or "intel", "amd", with at most 16 NTBs and drives; default "none"
-//   lazy = false                        # what the IOMMU no longer maps is out of reach 10 ms later, as on Debian's
-//                                       # machines by default; default at once
-//   remapping = true                    # the IOMMU remaps interrupts, too; default true; false with "amd"
-//   one_switch = false                  # all NTBs and drives are behind one switch without ACS, and so in one IOMMU
-//                                       # group; at most 16; default: each behind a root port of its own
-//   family = "amd"                      # whose NTBs it has: or "intel-icx" (Ice Lake), "intel-spr" (Sapphire Rapids);
-//                                       # default "amd"
-//   write_combining = 0                 # not 0: what its CPUs store to memory beyond an NTB tears and comes in any
-//   order
-//                                       # until a fence, by choices that follow this number, 1 to 2147483646; not with
-//                                       # devices of QEMU's own, nor with an IOMMU and drives; default 0
-//   image = "host"                      # or "server": systemd, udev and apt, on a disk of its own, 512M or more;
-//                                       # default "host"
-//   vms = false                         # has QEMU and KVM to run virtual machines itself: a disk with both, 1536M or
-//                                       # more, not with "server"; default false
-//   count = 31                          # 1 to 64: hosts NAME1 to NAME31 instead of one NAME
+//    [[host]]                            # one or more
+//    name = "lender"                     # required; names are lower-case letters, digits and '-', a letter first
+//    memory = "512M"                     # 64M to 1T in whole MiB; default 512M
+//    cpus = 1                            # 1 to 64, at least one for 6 NTBs, 4 of Intel's; default 1
+//    iommu = "none"                      # or "intel", "amd", with at most 16 NTBs and drives; default "none"
+//    lazy = false                        # the IOMMU unmaps memory 10 ms later, as on Debian's machines by default;
+//                                        # default at once
+//    remapping = true                    # the IOMMU remaps interrupts, too; default true; false with "amd"
+//    one_switch = false                  # all NTBs and drives are behind one switch without ACS, and so in one IOMMU
+//                                        # group; at most 16; default: each behind a root port of its own
+//    family = "amd"                      # whose NTBs it has: or "intel-icx" (Ice Lake), "intel-spr" (Sapphire Rapids);
+//                                        # default "amd"
+//    write_combining = 0                 # not 0: its CPUs' stores to memory beyond an NTB tear and arrive in any order
+//                                        # until a fence, by choices that follow this number, 1 to 2147483646; not with
+//                                        # devices of QEMU's own, nor with an IOMMU and drives; default 0
+//    image = "host"                      # or "server": systemd, udev and apt, on a disk of its own, 512M or more;
+//                                        # default "host"
+//    vms = false                         # has QEMU and KVM to run virtual machines itself: a disk with both, 1536M or
+//                                        # more, not with "server"; default false
+//    count = 31                          # 1 to 64: hosts NAME1 to NAME31 instead of one NAME
 //
-//   [[cable]]                           # none or more: an NTB adapter in each of two hosts, and the cable
-//   name = "cable0"                     # default "cable" and the cable's place in the file, from 0; cables of a
-//                                       # "NAME*" count as so many, and a name gets numbers from 1
-//   between = ["lender", "borrower"]    # required; the host with the primary side comes first. Both have NTBs of one
-//                                       # family. One of them may be "NAME*": a cable for each host
-//                                       # of a [[host]] with count
-//   windows = ["4G", "64M"]             # the two memory windows, powers of two, 64K to 256G; default as here
-//   count = 1                           # 1 to 8; 2 makes links cable0.0 and cable0.1 ("dual adapters"); default 1
-//   surprise_removal = false            # the NTB of the secondary side hangs on the cable: a pulled cable takes it out
-//   of
-//                                       # its host, and it is back with the cable; AMD's only; default false
-//   vectors = 24                        # MSI-X entries on each side: AMD's have 24, or up to 128; Intel's 33
+//    [[cable]]                           # none or more: an NTB adapter in each of two hosts, and the cable
+//    name = "cable0"                     # default "cable" and the cable's place in the file, from 0; cables of a
+//                                        # "NAME*" count one for each host, and a name gets numbers from 1
+//    between = ["lender", "borrower"]    # required; the host with the primary side comes first. Both have NTBs of one
+//                                        # family. One of them may be "NAME*": a cable for each host
+//                                        # of a [[host]] with count
+//    windows = ["4G", "64M"]             # the two memory windows, powers of two, 64K to 256G; default as here
+//    count = 1                           # 1 to 8; 2 makes links cable0.0 and cable0.1 ("dual adapters"); default 1
+//    surprise_removal = false            # the NTB of the secondary side hangs on the cable: a pulled cable removes it
+//                                        # from its host, and it is back with the cable; AMD's only; default false
+//    vectors = 24                        # MSI-X entries on each side: AMD's have 24, or up to 128; Intel's 33
 //
-//   [[drive]]                           # none or more
-//   name = "drive0"                     # required
-//   host = "lender"                     # required
-//   size = "1G"                         # required: the media, all namespaces together; 1M to 16T in whole MiB
-//   backing = "drive0.img"              # a file, relative to the state folder; default: RAM
-//   queue_pairs = 32                    # I/O queue pairs, 1 to 1023; default 32
-//   cmb = "0"                           # controller memory buffer: 0 or a power of two, 4K to 1G; default none
-//   cache = "64M"                       # volatile write cache, 0 for none; default 64M
-//   sgl = true                          # SGLs besides PRPs; default true
-//   shared = false                      # says that it may have several controllers, as drives with two ports do;
-//                                       # Linux then puts its multipath on top, of one path; default false
-//   mdts = 0                            # largest transfer, 2^mdts pages of 4 KiB, 1 to 12; 0 takes the default
+//    [[drive]]                           # none or more
+//    name = "drive0"                     # required
+//    host = "lender"                     # required
+//    size = "1G"                         # required: the media, all namespaces together; 1M to 16T in whole MiB
+//    backing = "drive0.img"              # a file, relative to the state folder; default: RAM
+//    queue_pairs = 32                    # I/O queue pairs, 1 to 1023; default 32
+//    cmb = "0"                           # controller memory buffer: 0 or a power of two, 4K to 1G; default none
+//    cache = "64M"                       # volatile write cache, 0 for none; default 64M
+//    sgl = true                          # SGLs besides PRPs; default true
+//    shared = false                      # reports that it may have several controllers, as drives with two ports do;
+//                                        # Linux then puts its multipath on top, of one path; default false
+//    mdts = 0                            # largest transfer, 2^mdts pages of 4 KiB, 1 to 12; 0 takes the default
 //
-//   [[drive.namespace]]                 # none: one of the whole size with blocks of 512 bytes
-//   size = "512M"                       # required; a multiple of 4096
-//   block_size = 512                    # or 4096; default 512
+//    [[drive.namespace]]                 # none: one of the whole size with blocks of 512 bytes
+//    size = "512M"                       # required; a multiple of 4096
+//    block_size = 512                    # or 4096; default 512
 //
-//   [[device]]                          # none or more, at most 7 a host: a device of QEMU's own, behind a root port
-//   name = "nic0"                       # required; unlike the names of drives
-//   type = "e1000e"                     # required: "e1000e", "igb" (network), "nvme", "ahci", "xhci" (disk), "edu"
-//   host = "lender"                     # required
-//   size = "64M"                        # of the disk, which is the file HOST.NAME.img of the state folder: required
-//                                       # for nvme, ahci and xhci (a USB disk), 1M to 16T in whole MiB
-//   cmb = "0"                           # nvme: controller memory buffer, 0 or a power of two, 1M to 1G; default none
-//   vfs = 0                             # nvme: SR-IOV virtual functions at most, 0 to 7, none with a cmb; default 0
-//   dma_bits = 28                       # edu: bits of a bus address that its DMA can use, 28 to 64; default 28
+//    [[device]]                          # none or more, at most 7 a host: a device of QEMU's own, behind a root port
+//    name = "nic0"                       # required; unlike the names of drives
+//    type = "e1000e"                     # required: "e1000e", "igb" (network), "nvme", "ahci", "xhci" (disk), "edu"
+//    host = "lender"                     # required
+//    size = "64M"                        # of the disk, which is the file HOST.NAME.img of the state folder: required
+//                                        # for nvme, ahci and xhci (a USB disk), 1M to 16T in whole MiB
+//    cmb = "0"                           # nvme: controller memory buffer, 0 or a power of two, 1M to 1G; default none
+//    vfs = 0                             # nvme: SR-IOV virtual functions at most, 0 to 7, none with a cmb; default 0
+//    dma_bits = 28                       # edu: bits of a bus address that its DMA can use, 28 to 64; default 28
 //
 // A size is a number of bytes, or a string of digits with K, M, G or T (powers of 1024) behind it.
 #pragma once
@@ -87,15 +85,15 @@ namespace smartio::topology {
 enum class Iommu : std::uint8_t { none, intel, amd };
 /// As files and commands spell it.
 std::string_view word_of(Iommu iommu);
-/// What a host boots: the small root that all share, or a Debian with systemd that it may write to.
+/// The system that a host boots: the small root that all share, or a Debian with systemd that it may write to.
 enum class Image : std::uint8_t { host, server };
 
 /// Whose NTBs a host has.
 enum class NtbFamily : std::uint8_t { amd, intel_icx, intel_spr };
 
-/// A host with more endpoints has them behind switches of so many ports each.
+/// A host with more endpoints has them behind switches of this number of ports each.
 constexpr unsigned kMostRootPorts = 16;
-/// So many places are left for devices of QEMU's own.
+/// The places that are left for devices of QEMU's own.
 constexpr unsigned kMostDevices = 7;
 /// Virtual functions of one device.
 constexpr unsigned kMostVirtual = 7;
@@ -106,7 +104,7 @@ struct Host {
   unsigned cpus = 1;
   Iommu iommu = Iommu::none;
   NtbFamily family = NtbFamily::amd;
-  bool lazy = false;        ///< what was unmapped is out of reach later
+  bool lazy = false;        ///< unmapped memory is out of reach later
   bool remapping = true;    ///< of interrupts, by the IOMMU
   bool one_switch = false;  ///< all endpoints are behind one switch without ACS
   std::uint32_t write_combining =

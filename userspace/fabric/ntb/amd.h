@@ -13,7 +13,7 @@ inline constexpr std::uint16_t kDevice = 0x148b;
 inline constexpr std::uint64_t kBar0Size = 0x4000;
 inline constexpr std::uint32_t kMsixTable = 0x2000;  ///< room for 256 vectors up to the PBA
 inline constexpr std::uint32_t kMsixPba = 0x3000;
-inline constexpr unsigned kVectors = 24;  ///< what the hardware has, and the stock driver asks for
+inline constexpr unsigned kVectors = 24;  ///< of the hardware; the stock driver asks for as many
 inline constexpr unsigned kMaxVectors = (kMsixPba - kMsixTable) / 16;
 
 inline constexpr unsigned kDoorbells = 16;    ///< vectors 0 to 15

@@ -131,7 +131,7 @@ RegisterFile::Effects AmdRegisters::write32(std::uint64_t offset, std::uint32_t 
       const auto before = doorbell_mask_;
       merge(doorbell_mask_);
       doorbell_mask_ &= kAllDoorbells;
-      // What was rung while masked interrupts now.
+      // A doorbell that was rung while masked interrupts now.
       return {.own = before & ~doorbell_mask_ & doorbell_status_};
     }
     case reg::INTSTAT: {
@@ -160,7 +160,7 @@ Vectors AmdRegisters::ring(std::uint32_t bits) {
 
 Vectors AmdRegisters::report_link(bool up) {
   waiting_events_.push_back(up ? kLinkUpEvent : kLinkDownEvent);
-  // Ups and downs alternate, so a pair can go without changing what the last one says, nor that there was a change.
+  // Ups and downs alternate. Without a pair of them, the driver still sees a change and the last state.
   if (waiting_events_.size() > 2) waiting_events_.erase(waiting_events_.begin(), waiting_events_.begin() + 2);
   return next_event();
 }

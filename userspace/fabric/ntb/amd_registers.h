@@ -26,8 +26,8 @@ class AmdRegisters final : public RegisterFile {
   Effects write(std::uint64_t offset, std::uint64_t value, std::uint64_t mask) override;
   [[nodiscard]] std::uint64_t writable_by_peer(std::uint64_t offset) const override;
   Vectors ring(std::uint32_t bits) override;
-  /// The driver understands one bit in INTSTAT at a time, so others wait until it is cleared; of a long up-and-down
-  /// only the last change is kept.
+  /// The driver understands one bit in INTSTAT at a time, so the other bits wait until it is cleared. Of a long
+  /// up-and-down only the last change is kept.
   Vectors report_link(bool up) override;
   [[nodiscard]] bool loss_unheard() const override;
   [[nodiscard]] bool ready() const override { return (sideinfo_ & amd::kSideReady) != 0; }

@@ -12,7 +12,7 @@ namespace smartio::ntb {
 
 namespace {
 
-/// How often a link that may not come up yet looks whether it may.
+/// The trainer checks at this interval whether a link that is down may come up.
 constexpr std::chrono::milliseconds kLook{2};
 
 Adapter adapter_of(const Cable::Config& config) {
@@ -37,7 +37,7 @@ Cable::Cable(const Config& config)
       secondary_(wire_, Side::secondary, describe(adapter_), make_registers(adapter_, true)) {
   primary_.peer_ = &secondary_;
   secondary_.peer_ = &primary_;
-  if (!wanted()) wire_.state = LinkState::down;
+  if (!enabled_by_both()) wire_.state = LinkState::down;
   wire_.wishes_changed = [this] { follow_wishes(); };
   trainer_ = std::jthread([this](const std::stop_token& stop) { train(stop); });
 }
@@ -48,7 +48,7 @@ Cable::~Cable() {
   secondary_.buffers_.reset();
 }
 
-bool Cable::wanted() const { return primary_.wants_link() && secondary_.wants_link(); }
+bool Cable::enabled_by_both() const { return primary_.wants_link() && secondary_.wants_link(); }
 
 Cable::Change Cable::set(LinkState state) {
   if (wire_.state.exchange(state) == state) return {};
@@ -67,9 +67,10 @@ void Cable::finish(const Change& change) {
   secondary_.interrupt(change.to_secondary);
 }
 
-/// When a link that is down may come up: not as long as nobody wants it, or a driver has not dealt with its loss.
+/// When a link that is down may come up: not before both drivers enable it and have dealt with its loss.
 std::optional<Cable::Clock::time_point> Cable::may_rise_at() const {
-  if (order_ != LinkState::up || !wanted() || primary_.loss_unheard() || secondary_.loss_unheard()) return std::nullopt;
+  if (order_ != LinkState::up || !enabled_by_both() || primary_.loss_unheard() || secondary_.loss_unheard())
+    return std::nullopt;
   return std::max(not_before_, training_ + std::max({down_at_, primary_.heard_at_, secondary_.heard_at_,
                                                      primary_.wished_at_, secondary_.wished_at_}));
 }
@@ -91,7 +92,7 @@ void Cable::order(LinkState order, std::optional<std::chrono::nanoseconds> flap)
     if (order == LinkState::down || flap)
       change = set(LinkState::down);
     else if (order == LinkState::silent)
-      change = wanted() ? set(LinkState::silent) : Change{};
+      change = enabled_by_both() ? set(LinkState::silent) : Change{};
     else
       change = wire_.state.load() == LinkState::down ? rise_if_due() : set(LinkState::up);
   }
@@ -116,7 +117,7 @@ void Cable::follow_wishes() {
   {
     const std::scoped_lock lock(wire_.registers);
     news_++;
-    if (!wanted()) change = set(LinkState::down);
+    if (!enabled_by_both()) change = set(LinkState::down);
   }
   wake_.notify_all();
   finish(change);
@@ -134,7 +135,7 @@ void Cable::train(const std::stop_token& stop) {
       // a copy: the wait looks at its time without the lock
       const Clock::time_point until = not_before_;
       wake_.wait_until(lock, stop, until, news);
-    } else if (wire_.state.load() != LinkState::down || order_ != LinkState::up || !wanted()) {
+    } else if (wire_.state.load() != LinkState::down || order_ != LinkState::up || !enabled_by_both()) {
       wake_.wait(lock, stop, news);
     } else if (const Change change = rise_if_due(); change.to) {
       lock.unlock();

@@ -48,26 +48,25 @@ class Cable {
 
   /// Each replaces the order before it. After down() and silent() nothing comes out of a window any more.
   ///
-  /// After down() up() takes Config::training from the moment on in which both drivers, those that listen, have dealt
-  /// with the event, without the caller waiting. A real link trains for longer than an interrupt takes; an emulated
-  /// host may be stopped for longer than that, and must not get data again over a link that it doesn't know to have
-  /// been out.
+  /// up() after down() returns at once. The link is up Config::training after both drivers, those that listen, have
+  /// dealt with the event. A real link trains for longer than an interrupt takes. An emulated host may be stopped for
+  /// longer than that. It must not get data over the link before its driver knows of the loss.
   ///
-  /// Where the drivers have a say (RegisterFile::wants_link), the link comes up only if both want it, and takes as
-  /// long.
+  /// Where the drivers control the link (RegisterFile::wants_link), it comes up only if both enable it. Training takes
+  /// as long then.
   void up();
   void down();
   void silent();
   /// Down now, and up after `duration`, without the caller waiting.
   void flap(std::chrono::nanoseconds duration);
-  /// Each load of a translation or a limit takes so long from now on, on both sides: what a driver does to its windows,
-  /// one after the other, has time to go wrong.
+  /// After this each load of a translation or a limit takes `pause`, on both sides: a driver's accesses to its windows,
+  /// one after the other, have time to go wrong.
   void slow_windows(std::chrono::nanoseconds pause) { wire_.window_pause = pause; }
-  /// Stores to the translation and the limit of this window are lost from now on, on both sides; none: no longer.
+  /// After this the link loses stores to the translation and the limit of this window, on both sides; none: of none.
   void stick_window(std::optional<unsigned> window) { wire_.stuck_window = window.value_or(kWindows); }
 
-  /// `plugged` is called with false when the cable is pulled, and with true when it is in again, in that order, without
-  /// a lock of this object that the functions of pci::Function take. To be called before anything else happens.
+  /// The cable calls `plugged` with false when it is pulled, and with true when it is in again, in that order. It holds
+  /// no lock then that the functions of pci::Function take. To be called before anything else happens.
   void follow_plug(std::function<void(bool in)> plugged) { plugged_ = std::move(plugged); }
 
   [[nodiscard]] LinkState state() const { return wire_.state.load(); }
@@ -78,7 +77,7 @@ class Cable {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A change of the link that both sides are still to hear of.
+  /// A change of the link, before both sides are notified of it.
   struct Change {
     std::optional<LinkState> to;  ///< none: there was no change
     Vectors to_primary = 0;
@@ -87,7 +86,7 @@ class Cable {
 
   // With wire_.registers held:
   Change set(LinkState state);
-  [[nodiscard]] bool wanted() const;
+  [[nodiscard]] bool enabled_by_both() const;
   [[nodiscard]] std::optional<Clock::time_point> may_rise_at() const;
   Change rise_if_due();
 

@@ -14,9 +14,9 @@ namespace smartio::ntb {
 
 namespace {
 
-/// What the families differ in before any register is read.
+/// The differences between families that need no register.
 struct Traits {
-  unsigned least_vectors;  ///< and where nobody says how many
+  unsigned least_vectors;  ///< also the default
   unsigned most_vectors;
   std::uint8_t link_speed;
   std::uint8_t link_width;

@@ -27,8 +27,8 @@ struct Adapter {
   std::uint8_t link_width = 0;
 };
 
-/// `adapter` with the family's own for what is 0. Throws std::invalid_argument, with a sentence, if there is no such
-/// one.
+/// `adapter` with the family's own value in each field that is 0. Throws std::invalid_argument, with a sentence, if the
+/// family has no such adapter.
 Adapter completed(Adapter adapter);
 
 /// "amd", "intel-icx" or "intel-spr", as in a topology file.

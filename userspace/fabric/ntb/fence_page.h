@@ -22,7 +22,7 @@ class FencePage {
   static constexpr std::size_t kEntries = 128;
   using Address = std::atomic<std::uint64_t>;
 
-  /// Makes the file anew.
+  /// Creates the file; one from before is replaced.
   static Result<std::unique_ptr<FencePage>> create(const std::filesystem::path& file);
   ~FencePage();
   FencePage(const FencePage&) = delete;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// BAR0 of the NTB of Intel's Xeon processors of the generations 4 and 5 (PCI 8086:347e), between two processors, as far
-// as it is modelled: offsets and bits as Linux 6.12's drivers/ntb/hw/intel/ntb_hw_gen4.h names them. There is no public
-// document of these registers. What the driver does not show is as in the first generation, whose registers are
-// described in Intel's datasheet 323103-001, section 3.21; the comments name the place.
+// BAR0 of the NTB of Intel's Xeon processors of the generations 4 and 5 (PCI 8086:347e), between two processors. It has
+// the offsets and bits that the model needs, by their names in Linux 6.12's drivers/ntb/hw/intel/ntb_hw_gen4.h. There
+// is no public document of these registers. Where the driver leaves something open, the model follows the first
+// generation. Intel's datasheet 323103-001, section 3.21, describes its registers; the comments name the place.
 #pragma once
 
 #include <cstdint>

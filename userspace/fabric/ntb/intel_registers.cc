@@ -223,7 +223,8 @@ Vectors IntelRegisters::report_link(bool up) {
   status_ |= kLinkBit;
   link_is_news_ = up && (disabled_ & kLinkBit) == 0;
   Vectors vectors = raised(before);
-  // Each change of SLOTSTS interrupts, whatever the status: one may come between the driver's clearing of the two.
+  // Each change of SLOTSTS interrupts, even with its status bit set: a change may come between the driver's clearing of
+  // the two.
   if (!std::exchange(link_changed_, true) && (disabled_ & kLinkBit) == 0 && vectors_[kLinkSource] < kVectors)
     vectors |= 1ULL << vectors_[kLinkSource];
   return vectors;

@@ -11,8 +11,9 @@ namespace smartio::ntb {
 
 /// One side of Intel's NTB. Ice Lake and Sapphire Rapids differ in how a translation has to be aligned, and in a bit.
 ///
-/// The link is the drivers': it trains when both have started the training and not disabled the link. A window's limit
-/// is an address in this side's own BAR, so it has no meaning but with the place that the guest has given that BAR.
+/// The drivers control the link: it trains when both have started the training and not disabled the link. A window's
+/// limit is an address in this side's own BAR. So it means something only with the address that the guest gave that
+/// BAR.
 class IntelRegisters final : public RegisterFile {
  public:
   enum class Model : std::uint8_t { icx, spr };
@@ -54,12 +55,12 @@ class IntelRegisters final : public RegisterFile {
   [[nodiscard]] std::uint64_t bytes_open(unsigned window) const;
   [[nodiscard]] std::uint64_t limit_seen(unsigned window) const;
   bool apply(unsigned window);
-  /// What interrupts now: the status bits that are not disabled. A doorbell over a link that the driver has not heard
-  /// of waits: a host that stands still takes the two interrupts in any order, and clients forget such a doorbell.
+  /// The status bits that interrupt now: those that are not disabled. A doorbell waits until the driver is notified of
+  /// its link. Else a host that stands still takes the two interrupts in any order, and clients forget the doorbell.
   [[nodiscard]] std::uint64_t asserted() const {
     return status_ & ~disabled_ & (link_is_news_ ? intel::kLinkBit : ~0ULL);
   }
-  /// The vectors of what is asserted now and was not `before`.
+  /// The vectors of the bits that are asserted now and were not `before`.
   [[nodiscard]] Vectors raised(std::uint64_t before) const;
 
   const Config config_;

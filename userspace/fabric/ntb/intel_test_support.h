@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the stock ntb_hw_intel does with one side's BAR0 (drivers/ntb/hw/intel/ntb_hw_gen4.c of Linux 6.12).
+// The accesses of the stock ntb_hw_intel to one side's BAR0 (drivers/ntb/hw/intel/ntb_hw_gen4.c of Linux 6.12).
 #pragma once
 
 #include <array>

@@ -65,7 +65,7 @@ json link_json(const ControlledLink& link) {
           {"secondary", side_json(link, Side::secondary)}};
 }
 
-/// "5" is milliseconds, as in `flap MS`; "5ms", "2s" are what they say.
+/// "5" is milliseconds, as in `flap MS`; "5ms" and "2s" have their units.
 Result<std::chrono::nanoseconds> parse_pause(std::string_view word) {
   constexpr std::uint64_t kDayInMs = 86'400'000;
   if (const auto number = control::number_of(word, kDayInMs)) return std::chrono::milliseconds(*number);
@@ -88,7 +88,7 @@ void add_commands(control::Commands& commands, std::vector<ControlledLink> contr
                  return find(*links, words[1]).transform([](const auto* link) { return link_json(*link); });
                });
   commands.add("link NAME up|down|silent",
-               "puts the cable in, pulls it (both drivers are told), or loses what is sent without telling anyone",
+               "puts the cable in, pulls it (both drivers are notified), or loses what is sent without telling anyone",
                [links](Words words) -> Result<json> {
                  return find(*links, words[1]).transform([&](const auto* link) {
                    auto& cable = *link->cable;

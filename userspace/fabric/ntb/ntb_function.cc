@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kDrainLimit{1000};
 constexpr Outcome kUnclaimed{.delivery = Delivery::unclaimed};
 constexpr Outcome kRegister{.delivery = Delivery::endpoint, .kind = AccessKind::control};
 
-/// A CPU's stores and loads are at most 8 bytes, and it does not know what it stores; a device does.
+/// A CPU's stores and loads have at most 8 bytes, of an unknown kind; a device names the kind.
 bool from_cpu(std::size_t size, Transaction transaction) {
   return size <= 8 && transaction.kind == AccessKind::message;
 }
@@ -117,9 +117,9 @@ Outcome NtbFunction::write_registers(std::uint64_t offset, std::span<const std::
       }
       std::uint64_t lanes = mask << (8 * lane);
       if (&owner != this) lanes &= owner.registers_->writable_by_peer(first);
-      const bool wanted = owner.wants_link();
+      const bool before = owner.wants_link();
       const auto effects = owner.registers_->write(first, value << (8 * lane), lanes);
-      if (owner.wants_link() != wanted) {
+      if (owner.wants_link() != before) {
         owner.wished_at_ = std::chrono::steady_clock::now();
         wishes_changed = true;
       }
@@ -324,7 +324,7 @@ void NtbFunction::connected() {
   {
     const std::scoped_lock lock(wire_.registers);
     connected_ = true;
-    // A driver that finds no event takes the peer's READY for the link: what is so now needs no event.
+    // A driver that finds no event takes the peer's READY for the link: its present state needs no event.
     link_seen_ = link_is_up();
     signals.peer = peer_->follow_link();
   }
@@ -335,11 +335,11 @@ void NtbFunction::connected() {
 void NtbFunction::leave_link() {
   {
     const std::scoped_lock lock(wire_.registers);
-    const bool wanted = wants_link();
+    const bool before = wants_link();
     registers_->leave_link();
-    if (wants_link() == wanted) return;
+    if (wants_link() == before) return;
     wished_at_ = std::chrono::steady_clock::now();
-    link_seen_ = false;  // nobody is left on this side to be told
+    link_seen_ = false;  // no driver is left on this side to be notified
   }
   wire_.wishes_changed();
 }
@@ -366,8 +366,8 @@ void NtbFunction::reset(pci::ResetCause cause) {
     const std::scoped_lock lock(wire_.registers);
     const bool had_driver = registers_->ready();
     registers_->reset();
-    // A driver that was at work is gone without a word (a hard reset of the host): to the peer that is the link
-    // gone and back, after which its driver waits for READY.
+    // A hard reset of the host removes its driver without notice. To the peer the link is lost and returns, after
+    // which the peer's driver waits for READY.
     if (cause != pci::ResetCause::disconnect && had_driver && wire_.state.load() == LinkState::up && peer_->link_seen_)
       signals.peer = peer_->registers_->report_link(false) | peer_->registers_->report_link(true);
   }

@@ -21,13 +21,13 @@ namespace smartio::ntb {
 
 enum class Side : std::uint8_t { primary, secondary };
 
-/// One side of an NTB: a PCI function of one host. BAR0 holds registers, which are the family's RegisterFile; an access
-/// to BAR2 or BAR4 comes out on the peer's host as an access by the peer's function, at the translation that the peer's
-/// driver has set. Made and joined by Cable.
+/// One side of an NTB: a PCI function of one host. BAR0 holds the registers of the family's RegisterFile. An access to
+/// BAR2 or BAR4 comes out on the peer's host, as an access by the peer's function. Its address follows the translation
+/// that the peer's driver has set. Cable makes both sides and joins them.
 ///
-/// Threads: any, as pci::Function says. A register write that shuts or moves a window, a reset and a cable pull
-/// return when the writes that still went through have landed (they are given kDrainLimit, and a log line if they
-/// take longer): so none of these may be called with a lock held that the peer's Port::write takes.
+/// Threads: any, as pci::Function says. A register write that shuts or moves a window, a reset and a cable pull drain:
+/// they return when the writes that passed the window before have landed. After kDrainLimit they log a warning and
+/// return all the same. So no caller of these may hold a lock that the peer's Port::write takes.
 class NtbFunction final : public pci::Function {
  public:
   NtbFunction(Wire& wire, Side side, const pci::FunctionDescription& description,
@@ -101,7 +101,7 @@ class NtbFunction final : public pci::Function {
 
   const std::unique_ptr<RegisterFile> registers_;
   bool connected_ = false;
-  bool link_seen_ = false;                           ///< what this side's driver last heard
+  bool link_seen_ = false;                           ///< the last state that this side's driver was notified of
   std::chrono::steady_clock::time_point heard_at_;   ///< when it had last dealt with the loss of its link
   std::chrono::steady_clock::time_point wished_at_;  ///< when it last began to want the link, or ceased to
 

@@ -36,7 +36,7 @@ class Intel : public ::testing::Test {
     host_a.take();
     host_b.take();
   }
-  /// Both drivers at work, the link up, and both have heard of it.
+  /// Both drivers at work, the link up, and both notified of it.
   void link_up() {
     for (auto* driver : {&a, &b}) {
       driver->probe();
@@ -335,7 +335,7 @@ TEST_F(Intel, MaskedDoorbellInterruptsWhenItIsUnmasked) {
   EXPECT_EQ(b.read(reg::INT_DISABLE, 8), 0x1ffffffffU) << "there are 33";
 }
 
-/// ntb_perf clears a doorbell, sees the link down in what its driver has of it, and forgets what the doorbell was for.
+/// ntb_perf clears a doorbell, sees the link down in its driver's copy of the state, and forgets the doorbell.
 TEST_F(Intel, DoorbellWaitsUntilTheDriverHasHeardOfTheLink) {
   link_up();
   b.write(reg::INT_DISABLE, 0, 8);

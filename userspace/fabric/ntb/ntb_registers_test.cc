@@ -30,7 +30,7 @@ class Registers : public ::testing::Test {
     host_a.take();
     host_b.take();
   }
-  /// Both drivers loaded, with their events on; what is pending from attaching is taken.
+  /// Both drivers loaded, with their events on; interrupts that were pending from attaching are taken.
   void load_drivers() {
     for (auto* driver : {&a, &b}) {
       driver->set_ready();
@@ -40,7 +40,7 @@ class Registers : public ::testing::Test {
     host_a.take();
     host_b.take();
   }
-  /// What the cable does by itself has a while to happen.
+  /// The cable brings the link up by itself, after a while.
   bool comes_up() {
     return eventually([&] { return cable.is_up(); });
   }
@@ -255,7 +255,7 @@ TEST_F(Registers, PullingTheCableTellsBothSides) {
 
 TEST_F(Registers, OneEventBitAtATime) {
   load_drivers();
-  cable.function(Side::secondary).reset(pci::ResetCause::power_on);  // the link goes and comes back
+  cable.function(Side::secondary).reset(pci::ResetCause::power_on);  // the link is lost and returns
   EXPECT_EQ(a.read(reg::INTSTAT), kLinkDownEvent) << "the other waits until this one is cleared";
   EXPECT_THAT(host_a.take(), ElementsAre(kEventVector));
   a.write(reg::INTSTAT, kLinkDownEvent);

@@ -97,7 +97,7 @@ class FakeHost : public pci::Port {
   std::vector<unsigned> vectors;
 };
 
-/// What a driver does with one side's BARs.
+/// The accesses of a driver to one side's BARs.
 class Driver {
  public:
   explicit Driver(pci::Function& function) : function_(function) {}

@@ -108,7 +108,7 @@ TEST_F(Threads, EverythingAtOnce) {
     });
   }
   EXPECT_EQ(done, 5U);
-  // It comes back when both drivers have heard that it was gone.
+  // The link returns when both drivers have dealt with its loss.
   EXPECT_TRUE(eventually([&] {
     for (const auto side : {Side::primary, Side::secondary}) {
       Driver driver(cable.function(side));

@@ -217,7 +217,7 @@ TEST_F(Windows, WindowsThatLeadIntoEachOtherEnd) {
   EXPECT_EQ(turns, unsigned{pci::kMaxHops});
 }
 
-/// A store through the window that comes back to the very registers that steer the window.
+/// A store through the window that ends at the very registers that steer the window.
 TEST_F(Windows, StoreThatShutsItsOwnWindowDoesNotHang) {
   b.open(0, 0x100000, 0x4000);
   host_b.on_write = [&](pci::BusAddress address, std::span<const std::byte> data,

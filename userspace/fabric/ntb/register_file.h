@@ -33,10 +33,10 @@ struct SideStatus {
   std::array<std::uint64_t, kWindows> limit{};
 };
 
-/// The registers that one side of a bridge holds, and what a write to them makes happen, as plain state: what makes one
-/// family of NTBs different from another. Who may reach them, and the way to the peer, is NtbFunction's business. Not
-/// thread-safe, except that inbound() may be read by anyone at any time. Methods that change something return the
-/// interrupts that follow; the caller sends them after it has let go of its lock.
+/// The registers of one side of a bridge, and the effects of a write to them, as plain state. The families of NTBs
+/// differ only here. NtbFunction decides who may reach the registers, and has the way to the peer. Not thread-safe,
+/// except that any thread may read inbound() at any time. Methods that change something return the interrupts that
+/// follow; the caller sends them after it has released its lock.
 class RegisterFile {
  public:
   RegisterFile() = default;
@@ -55,12 +55,12 @@ class RegisterFile {
   };
   [[nodiscard]] virtual Place locate(std::uint64_t offset) const = 0;
 
-  /// The 32-bit register at `offset` (a multiple of 4). What is not modelled reads 0.
+  /// The 32-bit register at `offset` (a multiple of 4). A register that is not modelled reads 0.
   [[nodiscard]] virtual std::uint32_t read(std::uint64_t offset) const = 0;
-  /// What the peer reads there while the link is down.
+  /// The value that the peer reads there while the link is down.
   [[nodiscard]] virtual std::uint32_t read_over_no_link(std::uint64_t /*offset*/) const { return ~0U; }
 
-  /// What a load of that register makes happen: interrupts to this side.
+  /// The interrupts to this side that a load of that register causes.
   virtual Vectors loaded(std::uint64_t /*offset*/) { return 0; }
 
   struct Effects {

@@ -10,9 +10,9 @@
 
 namespace smartio::ntb {
 
-/// What a CPU's write-combining buffer holds: where its last store to a window ended. Kept between messages, because
-/// where QEMU cuts a row of stores into messages is chance; flushed by what flushes a real one (an access to an
-/// uncached register, a load). Any thread; two CPUs at once may make the count of TLPs a little larger.
+/// The state of a CPU's write-combining buffer: where its last store to a window ended. It is kept between messages,
+/// because QEMU cuts a row of stores into messages at any place. It is flushed by the accesses that flush a real
+/// buffer: to an uncached register, and loads. Any thread; two CPUs at once may make the count of TLPs a little larger.
 class CombiningBuffer {
  public:
   void flush() { last_.store(0, std::memory_order_relaxed); }

@@ -10,9 +10,9 @@ namespace smartio::ntb {
 namespace {
 
 constexpr std::uint64_t kChunk = 8;               // the most that a torn line has in one write
-constexpr unsigned kEarly = 16;                   // one store in so many has some buffer evicted, full or not
-constexpr unsigned kWhole = 2;                    // one full line in so many stays in one piece
-constexpr unsigned kPause = 8;                    // one write in so many is followed by a pause
+constexpr unsigned kEarly = 16;                   // one of kEarly stores evicts some buffer, full or not
+constexpr unsigned kWhole = 2;                    // one of kWhole full lines stays in one piece
+constexpr unsigned kPause = 8;                    // one of kPause writes is followed by a pause
 constexpr std::chrono::microseconds kPaused{30};  // a reader on the peer can see the gap
 
 constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // seeds that are near each other give other choices

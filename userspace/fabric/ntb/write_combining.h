@@ -48,7 +48,7 @@ class WriteCombining {
   void store(unsigned window, pci::Store store);
   /// A fence, or an access that drains as one does. All stores before it have been written when it returns.
   void fence();
-  /// The host was reset, or its QEMU is gone: what the buffers hold is lost.
+  /// The host was reset, or its QEMU has ended: the content of the buffers is lost.
   void forget();
 
   [[nodiscard]] Counts counts() const;
@@ -84,7 +84,7 @@ class WriteCombining {
   std::vector<Line> lines_;
   Counts counts_;
   std::condition_variable_any wake_;
-  std::jthread clock_;  ///< evicts what has been held for kLongest
+  std::jthread clock_;  ///< evicts stores that were held for kLongest
 };
 
 }  // namespace smartio::ntb

@@ -185,7 +185,7 @@ TEST(WriteCombining, AResetLosesWhatIsHeld) {
   }
 }
 
-/// Two hosts; the primary's CPUs combine what they store to the secondary's memory.
+/// Two hosts; the primary's CPUs combine their stores to the secondary's memory.
 class Combining : public ::testing::Test {
  protected:
   void SetUp() override {

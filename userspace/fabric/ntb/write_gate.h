@@ -9,10 +9,10 @@
 
 namespace smartio::ntb {
 
-/// Lets whoever shuts a window wait until the writes that saw it open have landed, without making a write take a
-/// lock: each write holds a Pass while it translates and lands. A write takes its Pass first and looks at the
-/// window then; who shuts the window changes it first and calls synchronize() then. The waiter is not starved by
-/// new writes, since those count in the other of two counters.
+/// Makes a thread that shuts a window wait until the writes that saw it open have landed. Writes take no lock: each
+/// holds a Pass while it translates and lands. A write takes its Pass first and looks at the window then. The thread
+/// that shuts the window changes it first and calls synchronize() then. New writes don't starve it, since they count in
+/// the other of two counters.
 class WriteGate {
  public:
   /// A write in flight. Cheap: one atomic add and one subtract.

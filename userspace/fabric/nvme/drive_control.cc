@@ -373,7 +373,7 @@ void add_media_commands(Registry& registry) {
                      .transform([](std::uint32_t nsid) { return json{{"nsid", nsid}}; });
                });
   registry.add(
-      "drive NAME namespace resize NSID SIZE", "another size for a namespace; the host is told by an event",
+      "drive NAME namespace resize NSID SIZE", "another size for a namespace; an event informs the host",
       [](const ControlledDrive& entry, Words words) -> Result<json> {
         const auto nsid = control::number_of(words[4], 0xFFFFFFFE);
         if (!nsid) return std::unexpected(nsid.error());
@@ -383,7 +383,7 @@ void add_media_commands(Registry& registry) {
           return json();
         });
       });
-  registry.add("drive NAME namespace remove NSID", "takes a namespace away; the host is told by an event",
+  registry.add("drive NAME namespace remove NSID", "takes a namespace away; an event informs the host",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
                  const auto nsid = control::number_of(words[4], 0xFFFFFFFE);
                  if (!nsid) return std::unexpected(nsid.error());

@@ -28,7 +28,7 @@ std::uint64_t until_border(BusAddress address, std::uint64_t length) {
   return length;
 }
 
-/// Whether eight bytes in a row are, which is what a load gives that nobody answers.
+/// Whether eight bytes in a row are: a load that no device answers returns them.
 bool has_all_ones(std::span<const std::byte> data) {
   constexpr std::size_t kLoad = 8;
   std::size_t run = 0;
@@ -39,7 +39,7 @@ bool has_all_ones(std::span<const std::byte> data) {
   return false;
 }
 
-/// What an access of several pieces came to: unclaimed if any piece was, else what the first one was.
+/// The outcome of an access of several pieces: unclaimed if any piece was, else what the first one was.
 struct Sum {
   std::optional<Outcome> total;
   void add(Outcome piece) {
@@ -243,7 +243,7 @@ bool Endpoint::ask_qemu(BusAddress address, std::span<std::byte> data, Transacti
   const auto qemu = link();
   const auto before = host_.loads_unclaimed();
   if (!qemu || !qemu->read(address, data, load != nullptr ? std::optional(load->until) : std::nullopt)) return false;
-  // All ones may be what a BAR of this host had for QEMU, which calls that success: then the read failed.
+  // QEMU reports success, too, where a BAR of this host gave it all ones: then the read failed.
   return host_.loads_unclaimed() == before || !has_all_ones(data);
 }
 
@@ -399,7 +399,7 @@ void Endpoint::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte>
     return;
   }
   const FunctionDescription& d = description();
-  // QEMU leaves the Pending Bit Array to us, since only we know what is pending.
+  // QEMU leaves the Pending Bit Array to this process, since it alone knows the pending vectors.
   if (d.msix_vectors > 0 && bar == d.msix_bar && offset - d.msix_pba_offset < vectors_.pending_bytes()) {
     return vectors_.read_pending(offset - d.msix_pba_offset, data);
   }

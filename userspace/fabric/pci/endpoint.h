@@ -53,8 +53,8 @@ class Endpoint final : public Port {
   // ---- the guest's side, called by its connection -------------------------------------------------------------
   /// A guest's QEMU is there. `link` is used until detach().
   void attach(std::shared_ptr<GuestLink> link);
-  /// It is gone: its memory is unmapped (after copies into it), its vectors are closed, the function is notified and
-  /// reset. Does nothing if nobody is attached.
+  /// The guest's QEMU has ended: its memory is unmapped (after copies into it), its vectors are closed, the function is
+  /// notified and reset. Does nothing if no guest is attached.
   void detach();
   [[nodiscard]] bool attached() const;
 
@@ -74,8 +74,8 @@ class Endpoint final : public Port {
   Outcome peer_read(unsigned bar, std::uint64_t offset, std::span<std::byte> data, Transaction transaction);
 
   // ---- the control socket ---------------------------------------------------------------------------------------
-  /// Surprise removal: false makes configuration space and BARs read as all ones, drops writes, DMA and
-  /// interrupts, and to the function its guest is gone; true puts the device back as after power-on.
+  /// Surprise removal. false: configuration space and BARs read as all ones; writes, DMA and interrupts are dropped;
+  /// the function sees its guest detached. true: the device is back, in the state after power-on.
   void set_present(bool present);
   [[nodiscard]] bool present() const { return present_.load(std::memory_order_acquire); }
 
@@ -101,7 +101,8 @@ class Endpoint final : public Port {
   MemoryMap memory_;
   VectorTable vectors_;
 
-  mutable std::mutex config_mutex_;  // protects config_, and that the host hears of decoding changes in order
+  mutable std::mutex
+      config_mutex_;  // protects config_, and the order in which the host is notified of changes of decoding
   ConfigSpace config_;
   std::atomic<bool> present_{true};
   std::atomic<bool> enabled_{false};  // present and bus master
@@ -109,8 +110,8 @@ class Endpoint final : public Port {
   mutable std::mutex link_mutex_;  // protects link_
   std::shared_ptr<GuestLink> link_;
 
-  std::mutex reported_mutex_;  // protects reported_, and that the function hears of comings and goings in order
-  bool reported_ = false;      // connected() was the last that the function heard
+  std::mutex reported_mutex_;  // protects reported_, and the order in which the function is notified of guests
+  bool reported_ = false;      // connected() was the last call of the function
 
   std::atomic<bool> unclaimed_logged_{false};  // once for each guest that attaches
 };

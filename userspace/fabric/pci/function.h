@@ -21,7 +21,7 @@ struct BarDescription {
   bool prefetchable = false;
 };
 
-/// What a function looks like in configuration space. Fixed for the life of the function.
+/// The configuration space of a function. Fixed for the life of the function.
 struct FunctionDescription {
   std::uint16_t vendor = 0;
   std::uint16_t device = 0;
@@ -75,9 +75,9 @@ class Port {
   /// switches them on; vectors beyond the table are ignored.
   virtual void interrupt(unsigned vector) = 0;
 
-  /// Declares [address, address + size) of the host's memory to be of `kind` (a submission queue: command), so
-  /// that a CPU's stores there, by whatever way they come, stand in the right column of the ledger. Returns an
-  /// id for untag(), 0 if the range is not memory.
+  /// Declares [address, address + size) of the host's memory to be of `kind` (a submission queue: command). So a CPU's
+  /// stores there, by any path, stand in the right column of the ledger. Returns an id for untag(), 0 if the range is
+  /// not memory.
   virtual std::uint64_t tag(BusAddress address, std::uint64_t size, AccessKind kind) = 0;
   virtual void untag(std::uint64_t id) = 0;
 
@@ -93,7 +93,7 @@ class Port {
 enum class ResetCause : std::uint8_t {
   power_on,    ///< before the first guest attaches, and when a removed device is put back
   function,    ///< function level reset, or VFIO_USER_DEVICE_RESET: the guest's firmware or a bus reset
-  disconnect,  ///< the guest's QEMU is gone
+  disconnect,  ///< the guest's QEMU has ended
 };
 
 /// A PCI function model. Calls come from any thread (the guest's connection, a peer endpoint's worker), several at
@@ -120,7 +120,7 @@ class Function {
   /// (`decoded`). Not to call a Port.
   virtual void bars_placed(std::span<const BusAddress> /*addresses*/, bool /*decoded*/) {}
 
-  /// A guest attached, or its QEMU is gone (followed by reset(disconnect)).
+  /// A guest attached, or its QEMU has ended (followed by reset(disconnect)).
   virtual void connected() {}
   virtual void disconnected() {}
 

@@ -40,7 +40,7 @@ namespace {
 int spinlocks = 0;
 int mutexes = 0;
 
-/// Nobody waits that long for anything that ends.
+/// No wait that ends takes that long.
 constexpr unsigned long kForever = 2UL * 3600 * HZ;
 
 constexpr unsigned long kLongBits = 8 * sizeof(unsigned long);
@@ -58,7 +58,7 @@ std::string uuid_text(const uuid_t& uuid) {
   return text;
 }
 
-// As the kernel's: %pUb is a UUID. Numbers of 64 bits are `long` or `long long`, whatever u64 is.
+// As the kernel's: %pUb is a UUID. Numbers of 64 bits are `long` or `long long`; u64 is one of them.
 std::string format_text(const char* format, va_list arguments) {
   std::string text;
   for (const char* at = format; *at; at++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a test does with the kernel of the shim, besides what drivers do with it.
+// The calls of a test to the kernel of the shim, besides those of drivers.
 #pragma once
 
 #include <functional>
@@ -7,13 +7,13 @@
 
 namespace shim {
 
-/// Called whenever somebody waits: what else happens meanwhile. One wait at a time calls it.
+/// Called in each wait, for the events that happen meanwhile. One wait at a time calls it.
 extern std::function<void()> meanwhile;
 
-/// So many allocations succeed, and no other; below 0: all do.
+/// This number of allocations succeed, and no other; below 0: all do.
 extern int allocations;
 
-/// What was logged.
+/// The messages that drivers logged.
 extern std::string log;
 
 /// How many mutexes and spinlocks are held.

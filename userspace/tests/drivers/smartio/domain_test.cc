@@ -6,7 +6,7 @@ namespace {
 
 constexpr u64 kIrqs = 0xFED00000;     // where the device finds the borrower's interrupts
 constexpr u64 kHole = 0x200000;       // with those of this host
-constexpr u64 kBase = 0x8'0000'0000;  // what the borrower gives the device
+constexpr u64 kBase = 0x8'0000'0000;  // bus addresses that the borrower gives the device
 constexpr int kMemory = IOMMU_READ | IOMMU_WRITE | IOMMU_MMIO;
 
 class Domain : public Core {

@@ -22,18 +22,18 @@ class FakeLink : public smartio_link {
   FakeLink(const FakeLink&) = delete;
   FakeLink& operator=(const FakeLink&) = delete;
 
-  /// A host introduces itself. Returns what the core says; the link is up if that is 0.
+  /// A host introduces itself. Returns the core's result; the link is up if that is 0.
   int join(const smartio_identity& who);
-  /// The link goes down, as by a pulled cable.
+  /// The link is lost, as by a pulled cable.
   void lose(smartio_link_state next = SMARTIO_LINK_DOWN);
   /// A request of the peer, in this generation of the link or another one. Returns its status.
   int ask(const wire_message& header, const void* payload = nullptr, std::optional<u32> in = {});
   /// An order of the peer.
   int order(const std::string& host, bool fenced, unsigned int timeout_ms = 4000, std::optional<u32> in = {});
-  /// What the peer was sent, of a type.
+  /// The messages of a type that the peer was sent.
   std::vector<Sent> sent_of(u16 type) const;
 
-  /// Where this host finds what the peer has opened: so much from its address 0 on, and its interrupts.
+  /// Where this host finds the peer's open memory: kOpen bytes from its address 0 on, and its interrupts.
   static constexpr u64 kWindow = 1ULL << 44;
   static constexpr u64 kOpen = 1ULL << 36;
   bool reaches_irqs = true;
@@ -56,6 +56,6 @@ class FakeLink : public smartio_link {
   int rechecks = 0;
   bool asks = false;
   bool released = false;
-  /// Called while the link goes down because of a fence: before its windows are shut.
+  /// Called while a fence ends the link: before its windows are shut.
   std::function<void()> settling;
 };

@@ -146,7 +146,7 @@ TEST_F(Fence, AnOrderWaitsForAnotherAndNotLongerThanItsGiver) {
 }
 
 TEST_F(Fence, AnOrderOfAHostThatIsBeingFencedEnds) {
-  // Whoever fences a waits for its link, which waits for its requests.
+  // A fence of host a waits for its link, which waits for its requests.
   int ret = 0;
   a.settling = [&] { ret = a.order("b", true, 600000); };
   EXPECT_EQ(fence_here("a", true), 0);

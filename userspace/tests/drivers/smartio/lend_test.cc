@@ -143,7 +143,7 @@ TEST_F(Lend, ALostLinkEndsItsSessions) {
 TEST_F(Lend, ALinkLostWhileASessionOpensLeavesNone) {
   lender.lend();
   lender.opening = [&](smartio_session*) {
-    a.state = SMARTIO_LINK_DOWN;  // and whoever ended its sessions has missed this one
+    a.state = SMARTIO_LINK_DOWN;  // the thread that ended its sessions has missed this one
   };
   EXPECT_EQ(open(a, lender.device, -ENOLINK), 0U);
   EXPECT_EQ(lender.closed, 1);

@@ -193,7 +193,7 @@ TEST_F(Peer, TakesThePlaceOfPagesAtTheEndOfTheRange) {
   EXPECT_EQ(all[2].iova, peer.addr);
   EXPECT_EQ(all[2].phys, kTargetBar + 0x1000);
   EXPECT_EQ(map(peer), -EEXIST);
-  // Back to the borrower's memory, when the registers are gone.
+  // Back to the borrower's memory, when the registers are unmapped.
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, reached), 0);
   ASSERT_EQ(group.attached->mappings, 2);
   EXPECT_EQ(all[0].size, peer.addr + 0x2000);

@@ -10,7 +10,7 @@
 #define IOMMU_MMIO 16
 #define SHIM_MAPPINGS 6
 
-/* With what is mapped there, if it is not the one that a group begins with: pieces that join are one. */
+/* With its mappings, if it is not the one that a group begins with: pieces that join are one. */
 struct iommu_domain {
   unsigned type;
   struct {
@@ -70,7 +70,7 @@ static inline int iommu_map(struct iommu_domain* domain, unsigned long iova, phy
   return 0;
 }
 
-/* Of one piece. What is behind it becomes the last piece; the others keep their order. */
+/* Of one piece. The part behind the range becomes the last piece; the others keep their order. */
 static inline size_t iommu_unmap(struct iommu_domain* domain, unsigned long iova, size_t size) {
   for (int i = 0; i < domain->mappings; ++i) {
     const unsigned long start = domain->mapped[i].iova, end = start + domain->mapped[i].size;

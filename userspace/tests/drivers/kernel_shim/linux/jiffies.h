@@ -3,7 +3,7 @@
 
 #define HZ 1000
 
-/* Passes only while somebody waits (shim_pause()). */
+/* Passes only while a thread waits (shim_pause()). */
 extern unsigned long jiffies;
 
 #define msecs_to_jiffies(ms) ((unsigned long)(ms) * HZ / 1000)

@@ -23,7 +23,7 @@ static inline void list_add_tail(struct list_head* entry, struct list_head* list
   list->prev = entry;
 }
 
-/* Whoever uses the entry afterwards finds a null pointer. */
+/* A later use of the entry finds a null pointer. */
 static inline void list_del(struct list_head* entry) {
   entry->prev->next = entry->next;
   entry->next->prev = entry->prev;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the kernel's types.h and byteorder give the pure parts of the drivers, in user space on a little-endian machine.
- */
+/* The types and byte orders that the pure parts of the drivers use, in user space on a little-endian machine. */
 #pragma once
 
 #include_next <linux/types.h>

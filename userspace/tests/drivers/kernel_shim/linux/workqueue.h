@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Work runs when somebody waits, for it or for anything else. */
+/* Work runs when a thread waits, for it or for anything else. */
 #pragma once
 
 #include <linux/list.h>
