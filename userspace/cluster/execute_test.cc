@@ -26,9 +26,7 @@ json ended(int status) { return {{"exited", true}, {"exitcode", status}}; }
 
 class Execute : public ::testing::Test {
  protected:
-  FakeAgent& start(FakeAgent::Decide decide) {
-    return fake_.emplace(folder_, "a", std::move(decide));
-  }
+  FakeAgent& start(FakeAgent::Decide decide) { return fake_.emplace(folder_, "a", std::move(decide)); }
   GuestAgent agent() {
     return {folder_, "a", [this] { return alive_.load(); }};
   }

@@ -96,8 +96,7 @@ TEST(QemuArguments, OfTheLenderOfAPair) {
   EXPECT_THAT(values(words, "-netdev"),
               ElementsAre("stream,id=lan,server=off,addr.type=unix,addr.path=lender.lan.sock"));
   EXPECT_THAT(values(words, "-chardev"),
-              ElementsAre("pipe,id=qga,path=lender.qga",
-                          "socket,id=data,path=lender.data.sock,server=on,wait=off",
+              ElementsAre("pipe,id=qga,path=lender.qga", "socket,id=data,path=lender.data.sock,server=on,wait=off",
                           "socket,id=console,path=lender.console.sock,server=on,wait=off,logfile=lender.console.log,"
                           "logappend=on",
                           "socket,id=qmp,path=lender.qmp.sock,server=on,wait=off"));
