@@ -20,18 +20,13 @@ set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client
 set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/flaps failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
-# Of the harness itself, without any host: they run each time, and begin first (their names begin with "harness"). The table of
-# what depends on what takes a minute or two, and no result of the others hangs on it.
+# Of the harness itself, without any host: they run each time, and first. The table of what depends on what takes a minute, and
+# no result of the others hangs on it: it runs beside them.
 file(GLOB HARNESS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/harness/*)
 list(FILTER HARNESS EXCLUDE REGEX "\\.")
-list(REMOVE_ITEM HARNESS harness/results harness/lib harness/runner)
-on_cluster(harness-runner "-" harness/runner)
-on_cluster(harness-lib "-" harness/lib)
+list(REMOVE_ITEM HARNESS harness/results)
 on_cluster(harness "-" ${HARNESS})
 on_cluster(table "-" harness/results)
-foreach(each harness-runner harness-lib harness)
-  weighs(${each} 3)
-endforeach()
 weighs(table 2)
 
 # No test skips in make check. One that has to is announced here: may_skip(CLUSTER TEST "its reason, a regex").
