@@ -20,7 +20,7 @@ set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client
 set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/flaps failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
-# Of the harness itself, without any host: they run each time, and first. The table of what depends on what takes a minute, and
+# Of the harness itself, without any host: they run each time, and first. The table of what depends on what takes ten seconds, and
 # no result of the others hangs on it: it runs beside them.
 file(GLOB HARNESS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/harness/*)
 list(FILTER HARNESS EXCLUDE REGEX "\\.")
