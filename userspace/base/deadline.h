@@ -34,7 +34,7 @@ class Deadline {
 /// Checks `condition`, with calls of `pause` between, until it holds. False if it does not hold by `deadline`. The
 /// first check takes place even where the deadline has passed.
 template <typename Pause, typename Condition>
-bool wait_until(const Deadline& deadline, Pause pause, Condition condition) {
+bool wait_until(const Deadline& deadline, const Pause& pause, const Condition& condition) {
   while (!condition()) {
     if (deadline.passed()) return false;
     pause();
