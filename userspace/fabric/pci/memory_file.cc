@@ -16,18 +16,20 @@ MemoryFile::~MemoryFile() { ::munmap(base_, size_); }
 Result<std::shared_ptr<MemoryFile>> MemoryFiles::open(int fd) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return fail(fmt::format("fstat: {}", std::strerror(errno)));
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+
+  const std::scoped_lock lock(mutex_);
+  // A file may have grown since; ranges into the old mapping keep that one. A seal stays.
+  if (const auto known = files_.find({status.st_dev, status.st_ino}); known != files_.end()) {
+    if (auto file = known->second.lock(); file && file->size() >= size) return file;
+  }
+  std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
     return fail("the memory file can shrink; give the guest memory-backend-memfd with seal=on");
   }
-  const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size == 0 || size > kMaxFileSize) return fail(fmt::format("a memory file of {} bytes is not mapped", size));
-
-  const std::scoped_lock lock(mutex_);
-  std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<MemoryFile>& known = files_[{status.st_dev, status.st_ino}];
-  // A file may have grown since; ranges into the old mapping keep that one.
-  if (auto file = known.lock(); file && file->size() >= size) return file;
 
   bool writable = true;
   void* base = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);

@@ -51,6 +51,7 @@ Result<MessageReader::Fill> MessageReader::fill(int socket) {
   }
   if ((message.msg_flags & MSG_CTRUNC) != 0) return fail(fmt::format("more than {} descriptors at once", kMaxFds));
   if (received == 0) return Fill::closed;
+  filled_up_ = static_cast<std::size_t>(received) == chunk.iov_len;
   const std::uint64_t begin = position_ + (end_ - begin_);
   end_ += static_cast<std::size_t>(received);
   if (!fds.empty()) rights_.push_back({begin, begin + static_cast<std::uint64_t>(received), std::move(fds)});

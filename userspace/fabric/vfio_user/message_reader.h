@@ -32,6 +32,8 @@ class MessageReader {
   enum class Fill : std::uint8_t { data, nothing, closed };
   /// One recvmsg, without waiting. An error means that the stream cannot be trusted any more.
   Result<Fill> fill(int socket);
+  /// Whether the last fill() left no room, so that the socket may well have more.
+  [[nodiscard]] bool filled_up() const { return filled_up_; }
 
   /// The next whole message; nothing if more bytes are needed. An error as above.
   Result<std::optional<Message>> next();
@@ -50,6 +52,7 @@ class MessageReader {
   std::size_t end_ = 0;         // of the received bytes in buffer_
   std::uint64_t position_ = 0;  // in the stream, of begin_
   std::deque<Rights> rights_;   // not yet given to a message, in order
+  bool filled_up_ = false;      // by the last fill()
 };
 
 }  // namespace smartio::vfio_user
