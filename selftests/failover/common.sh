@@ -15,10 +15,10 @@ other() { echo $((1 - $1)); }      # of path 0 or 1
 
 # path N WORD: WORD of the N-th path's counters; empty if there is no such path now.
 path() { sh_on "$dual" 'cat /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/smartio/"$2" 2> /dev/null || true' "${links[$1]}" "$2"; }
-path_above() { [ "$(path "$1" "$2")" -gt "$3" ]; }
-path_is() { [ "$(path "$1" path_state)" = "$2" ]; }
+path_above() { in_time "$dual" 'read -r v < $(echo /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/smartio/"$2"); [ $v -gt $3 ]' "${links[$1]}" "$2" "$3"; }
+path_is() { in_time "$dual" 'read -r v < $(echo /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/smartio/path_state); [ "$v" = "$2" ]' "${links[$1]}" "$2"; }
 live() { sh_on "$dual" 'grep -qx live /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/state' "${links[$1]}"; }
-both_live() { sh_on "$dual" 'for l in "$@"; do grep -qx live /sys/bus/smartio/devices/*-"$l"/nvme/nvme*/state; done' "${links[@]}"; }
+both_live() { in_time "$dual" 'for l in "$@"; do grep -qsx live /sys/bus/smartio/devices/*-"$l"/nvme/nvme*/state || exit 1; done' "${links[@]}"; }
 smartio_both_live() { both_live; }
 # The disk has path N, which may be up or not.
 in_use() { sh_on "$dual" 'ls -d /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/nvme*c*n* > /dev/null' "${links[$1]}"; }
