@@ -75,7 +75,7 @@ links_only() {
 	at_once load_links "${all[@]}"
 	for host in "${all[@]}"; do until_true 30 "all links of $host" links_up "$host"; done
 }
-links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
+links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || { read -r s < $l/state; [ $s = up ]; }; done'; }
 
 # new_links: no host has a link any more, so that the next share_up makes them with link_options.
 new_links() { share_down; clients_leave; at_once unload_links "${all[@]}"; }
@@ -106,11 +106,11 @@ attach() {
 # Finds the disk: that of the controller whose transport is smartio, by way of its hidden path device nvmeScCnN.
 find_disk='rm -f /run/shared /run/shared.ctrl
 	for c in /sys/class/nvme/nvme*; do
-		[ "$(cat $c/transport)" = smartio ] && [ "$(cat $c/state)" = live ] || continue
+		read -r transport < $c/transport && read -r state < $c/state && [ $transport = smartio ] && [ $state = live ] || continue
 		for p in $c/nvme*c*n*; do
-			n=$(basename $p | sed "s/c[0-9]*n/n/")
+			p=${p##*/} n=${p%%c*}n${p##*n}
 			[ -b /dev/$n ] && dd if=/dev/$n of=/dev/null bs=4096 count=1 iflag=direct status=none || continue
-			ln -s /dev/$n /run/shared; basename $c > /run/shared.ctrl; exit 0
+			ln -s /dev/$n /run/shared; echo ${c##*/} > /run/shared.ctrl; exit 0
 		done
 	done
 	exit 1'
@@ -153,13 +153,13 @@ share_down() {
 }
 
 # stat HOST NAME: a counter of its client, from the sysfs folder of its controller.
-stat() { sh_on "$1" 'cat /sys/class/nvme/$(cat /run/shared.ctrl)/smartio/$1' "$2"; }
-stat_above() { [ "$(stat "$1" "$2")" -gt "$3" ]; }
-path_up() { [ "$(sh_on "$1" 'cat /sys/class/nvme/$(cat /run/shared.ctrl)/state')" = live ]; }
+stat() { sh_on "$1" 'read -r c < /run/shared.ctrl; read -r v < /sys/class/nvme/$c/smartio/$1; echo $v' "$2"; }
+stat_above() { in_time "$1" 'read -r c < /run/shared.ctrl; read -r v < /sys/class/nvme/$c/smartio/$1; [ $v -gt $2 ]' "$2" "$3"; }
+path_up() { in_time "$1" 'read -r c < /run/shared.ctrl; read -r s < /sys/class/nvme/$c/state; [ $s = live ]'; }
 # holdings: what the lender says of queue pairs, a line each.
 holdings() { on lender cat "/sys/class/smartio_export/$drive_pci/holdings"; }
 holds() { holdings | grep -c "host=$1 " || true; }
-holds_none() { [ "$(holds "$1")" = 0 ]; }
+holds_none() { in_time lender '[ -r $2 ] && ! grep -q "host=$1 " $2' "$1" "/sys/class/smartio_export/$drive_pci/holdings"; }
 drive_interrupts() { interrupts_of "$drive_pci"; }
 
 # ---- verified load ----
@@ -167,10 +167,15 @@ drive_interrupts() { interrupts_of "$drive_pci"; }
 # With the lender's IOMMU on, what a borrower's command moves goes through the lender's QEMU, eight bytes at a time
 # (docs/fabric.md): then less of it.
 slow_lender=$(iommu_of lender)
-load_shape=(--bssplit=4k/70:64k/20:256k/10 --iodepth=32 --size=16m)
-[ -z "$slow_lender" ] || load_shape=(--bs=4k --iodepth=8 --size=2m)
-# Bursts as deep as the queue are enough to lose a path in, and leave the CPUs to the clusters beside. make check-long has no pauses.
-[ -n "${SMARTIO_LONG:-}" ] || load_shape+=(--thinktime=400ms --thinktime_blocks=32)
+load_shape=(--bssplit=4k/70:64k/20:256k/10 --iodepth=32)
+[ -z "$slow_lender" ] || load_shape=(--bs=4k --iodepth=8)
+# Bursts as deep as the queue are enough to lose a path in, and leave the CPUs to the clusters beside. With them a run of fio is
+# shorter, since a load that is stopped ends with one. make check-long has no pauses.
+if [ -n "${SMARTIO_LONG:-}" ]; then
+	load_shape+=("--size=$([ -z "$slow_lender" ] && echo 16m || echo 2m)")
+else
+	load_shape+=("--size=$([ -z "$slow_lender" ] && echo 5m || echo 768k)" --thinktime=400ms --thinktime_blocks=32)
+fi
 
 load_engines=(libaio io_uring)	# of fio, in turn
 # Each host has a part of the disk to itself, this many MiB; region HOST: where it begins.
@@ -205,8 +210,8 @@ short_check() {
 		fail "writing and verifying on $1: expected no error, saw: $(on "$1" cat /run/check.out)"
 }
 # Writes that HOST's disk has completed.
-writes_done() { sh_on "$1" 'read -r _ _ _ _ w _ < /sys/block/$(basename "$(readlink /run/shared)")/stat; echo $w'; }
-writes_above() { [ "$(writes_done "$1")" -gt "$2" ]; }
+writes_done() { sh_on "$1" 'd=$(readlink /run/shared); read -r _ _ _ _ w _ < /sys/block/${d##*/}/stat; echo $w'; }
+writes_above() { in_time "$1" 'd=$(readlink /run/shared); read -r _ _ _ _ w _ < /sys/block/${d##*/}/stat; [ $w -gt $1 ]' "$2"; }
 load_goes_on() {
 	local begin
 	begin=$(writes_done "$1")
@@ -229,7 +234,7 @@ in_flight() {
 		/sys/class/nvme/$(cat /run/shared.ctrl)/smartio/queues' "$2"
 }
 fast() { fabric drive "$drive" unfault all > /dev/null; fabric drive "$drive" release all > /dev/null; }
-load_ended() { on "$1" test -e /run/load.done; }
+load_ended() { in_time "$1" '[ -e /run/load.done ]'; }
 stop_load() {
 	on "$1" touch /run/load.stop
 	until_true 180 "the load on $1 to end" load_ended "$1"
