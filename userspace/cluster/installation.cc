@@ -26,7 +26,7 @@ Result<Installation> Installation::from_environment() {
   if (flavour != nullptr) found.kernel_flavour = flavour;
   const char* server = std::getenv("SMARTIO_SERVER_IMAGE");
   if (server != nullptr) found.server_image = std::filesystem::absolute(server);
-  if (found.kernel_flavour != "" && found.kernel_flavour != "debug" && found.kernel_flavour != "backports") {
+  if (!found.kernel_flavour.empty() && found.kernel_flavour != "debug" && found.kernel_flavour != "backports") {
     return fail(fmt::format("SMARTIO_KERNEL={}: there is \"debug\", \"backports\", or nothing for the stock kernel",
                             found.kernel_flavour));
   }
