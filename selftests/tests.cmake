@@ -60,8 +60,8 @@ set(LINKS_INTEL_ICX smartio/link smartio/stuck-window)
 set(SHARE_INTEL share/attach)
 # The hosts of `pair` have two CPUs, those of `star` one: what several queues or CPUs at a time can upset.
 set(SHARE_AGAIN share/attach share/sharing)
-# What the lender's IOMMU has to map: queues, data, interrupts, and all of it again after a boot. The emulation is slow there
-# (docs/fabric.md): what takes minutes is for check-long.
+# What the lender's IOMMU has to map: queues, data, interrupts. The emulation is slow there (docs/fabric.md), so that
+# a boot of the lender, which maps all of it again, is for check-long.
 set(SHARE_IOMMU share/attach share/interrupts)
 # The stock NTB drivers without an IOMMU: but for the network, which is looked at with them.
 set(NTB_HERE ${NTB})
