@@ -6,10 +6,10 @@
  * needed, and there are as many as this host has vectors.
  *
  * Where there is no interrupt remapping, the message names the CPU. It changes
- * when the interrupt moves, and the core tells the device's host. Until then the
- * old message works: x86 gives the old vector up at the first interrupt that
- * comes with the new one. That does not hold for a CPU that goes offline, so
- * its interrupts move, and the device's host knows, before it does.
+ * when the interrupt moves; the core then informs the device's host. Until then
+ * the old message works: x86 gives the old vector up at the first interrupt
+ * that comes with the new one. That does not hold for a CPU that goes offline,
+ * so its interrupts move, and the device's host knows, before it does.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>

@@ -296,13 +296,7 @@ static inline bool link_is_up(struct ntb_link *link, u32 *generation)
 	return smartio_link_is_up(&link->base, generation);
 }
 
-/**
- * link_restart() - take the link down; it will try again
- * @link: the link
- * @why: for people; a constant
- *
- * Context: any. It happens soon: the tick does it.
- */
+/* Any context: the tick takes the link down soon, for @why (a constant). */
 static inline void link_restart(struct ntb_link *link, const char *why)
 {
 	WRITE_ONCE(link->restart, why);

@@ -49,7 +49,7 @@ enum wire_reason wire_hello_check(const struct wire_hello *hello,
 	    le32_to_cpu(hello->generation) != generation ||
 	    le32_to_cpu(hello->echo) != echo)
 		return WIRE_REASONS;
-	/* half of it old, half new: the rest is under way */
+	/* half of it is old, half new: the rest is still to come */
 	if (le32_to_cpu(hello->crc) != wire_hello_crc(hello))
 		return WIRE_REASONS;
 	if (magic >> 16 != WIRE_MAGIC || (magic & 0xffff) != WIRE_VERSION)

@@ -358,12 +358,12 @@ ssize_t fence_hosts_show(const uuid_t *at, char *buf)
 	return ret ? ret : len;
 }
 
-/* ---- this host was fenced, and has begun anew ---- */
+/* ---- this host was fenced, and has restarted ---- */
 
 /**
  * struct fence_answers - results of a request to be admitted
  * @up: links that are
- * @waiting: links with a cable that are neither up nor refused
+ * @waiting: links that are joining: neither up nor refused
  * @refused: where this host is fenced
  */
 struct fence_answers {

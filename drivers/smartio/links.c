@@ -50,7 +50,7 @@ void links_init(const struct smartio_link_client *client,
 
 /**
  * smartio_link_init() - a link is being set up
- * @link: zeroed but for ops, transport, name, dma and scattered
+ * @link: zeroed but for what struct smartio_link names
  *
  * From now on smartio_link_put() frees it.
  *

@@ -141,7 +141,7 @@ int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 	irq->handler = handler;
 	irq->context = context;
 	ret = path->ops->irq_alloc(path, cpus, name, irq);
-	irq->kind = !ret;
+	irq->allocated = !ret;
 	return ret;
 }
 EXPORT_SYMBOL_GPL(smartio_irq_alloc);
@@ -199,14 +199,14 @@ void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq)
 {
 	struct smartio_path *path = to_path(sdev);
 
-	if (!irq->kind)
+	if (!irq->allocated)
 		return;
 	raw_spin_lock_irq(&irq->lock);
 	irq->sent.addr = 0;
 	raw_spin_unlock_irq(&irq->lock);
 	cancel_work_sync(&irq->work);
 	path->ops->irq_free(path, irq);
-	irq->kind = 0;
+	irq->allocated = false;
 }
 EXPORT_SYMBOL_GPL(smartio_irq_free);
 

@@ -357,9 +357,10 @@ static void snvme_reset_work(struct work_struct *work)
 					      reset_work);
 
 	snvme_path_lose(to_snvme_path(ctrl), SNVME_LOSS_RESET);
-	if (!wait_event_timeout(ctrl->state_wq,
-				nvme_ctrl_state(ctrl) == NVME_CTRL_LIVE ||
-				nvme_state_terminal(ctrl), SNVME_RESET_S * HZ))
+	if (!snvme_core_wait_state(ctrl,
+				   nvme_ctrl_state(ctrl) == NVME_CTRL_LIVE ||
+				   nvme_state_terminal(ctrl),
+				   SNVME_RESET_S * HZ))
 		dev_warn(ctrl->device,
 			 "reset: not back after %u s, still trying\n",
 			 SNVME_RESET_S);

@@ -60,7 +60,7 @@ static void snvme_remove(struct smartio_device *sdev)
 			dev_warn(&sdev->dev,
 				 "waiting for the removal of nvme%d\n",
 				 path->ctrl.instance);
-		flush_work(&path->ctrl.delete_work);
+		snvme_core_delete_wait(&path->ctrl);
 		nvme_put_ctrl(&path->ctrl);
 		/* who deleted it has let go of the client, too */
 		spin_lock(&client->lock);

@@ -411,7 +411,7 @@ void snvme_path_close(struct snvme_path *path)
 	cancel_delayed_work_sync(&path->fail_work);
 }
 
-/* ---- join; the order of steps is nvme-core's: see docs/ ---- */
+/* ---- join; the order of steps is nvme-core's ---- */
 
 static bool snvme_join_over(struct snvme_path *path, unsigned int gen)
 {
@@ -611,7 +611,7 @@ int snvme_path_join(struct snvme_path *path, unsigned int gen,
 		return ret;
 	snvme_count(path, SNVME_STAT_JOINS, 1);
 	nvme_start_ctrl(ctrl);
-	if (!(ctrl->oaes & NVME_AEN_CFG_NS_ATTR))
+	if (!(snvme_core_events(ctrl) & NVME_AEN_CFG_NS_ATTR))
 		snvme_core_request_event(ctrl);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Queue pairs of the client (client_queue.c): the lowest layer, with
- * client_dma.c. It knows commands and completions, no requests.
+ * client_dma.c. It ends no request.
  */
 #ifndef _SMARTIO_NVME_CLIENT_QUEUE_H
 #define _SMARTIO_NVME_CLIENT_QUEUE_H

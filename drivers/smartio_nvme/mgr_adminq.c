@@ -290,7 +290,8 @@ static blk_status_t mgr_map(struct mgr *m, struct request *rq)
  */
 u32 mgr_event_forced(struct mgr *m)
 {
-	return ADMIN_EVENTS_SMART | (m->ctrl.oaes & NVME_AEN_CFG_NS_ATTR);
+	return ADMIN_EVENTS_SMART |
+	       (snvme_core_events(&m->ctrl) & NVME_AEN_CFG_NS_ATTR);
 }
 
 /* Commands of the owner that no client may run beside. */

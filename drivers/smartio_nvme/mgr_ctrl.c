@@ -195,7 +195,7 @@ static void mgr_enable_events(struct mgr *m)
 {
 	u32 result;
 
-	if (m->ctrl.oaes)
+	if (snvme_core_events(&m->ctrl))
 		return;
 	if (!nvme_set_features(&m->ctrl, NVME_FEAT_ASYNC_EVENT,
 			       mgr_event_forced(m), NULL, 0, &result))

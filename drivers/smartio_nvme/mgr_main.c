@@ -493,10 +493,10 @@ static void mgr_shutdown(struct pci_dev *pdev)
 static bool mgr_stop_for_reset(struct mgr *m)
 {
 	struct nvme_ctrl *ctrl = &m->ctrl;
-	long ret = wait_event_timeout(ctrl->state_wq,
-				      nvme_change_ctrl_state(ctrl,
-							     NVME_CTRL_RESETTING),
-				      RESET_WAIT_S * HZ);
+	long ret = snvme_core_wait_state(ctrl,
+					 nvme_change_ctrl_state(ctrl,
+								NVME_CTRL_RESETTING),
+					 RESET_WAIT_S * HZ);
 
 	if (ret)
 		mgr_stop(m);

@@ -5,8 +5,10 @@
  * private header only because all other transports are in its folder. Each
  * entry names the patch to nvme-core that would replace it.
  *
- * Fields of struct nvme_ctrl, nvme_request and nvme_ns that every transport
- * uses (state_wq, oaes, queue_count, ids, flags) are used in place.
+ * Fields of struct nvme_ctrl and nvme_request that nvme-pci and the fabrics'
+ * transports use, too (tagset, queue_count, sqsize …), are used in place. The
+ * table of quirks that the manager reads (mgr_quirks_of_driver()) is private to
+ * nvme-pci.
  */
 #ifndef _SMARTIO_NVME_CORE_H
 #define _SMARTIO_NVME_CORE_H
@@ -188,6 +190,33 @@ static inline void snvme_core_delete(struct nvme_ctrl *ctrl)
 static inline void snvme_core_delete_noio(struct nvme_ctrl *ctrl)
 {
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_DELETING_NOIO);
+}
+
+/*
+ * The driver goes away, which that work must not outlive. Patch: ops->free_ctrl
+ * as the only end that a transport waits for.
+ */
+static inline void snvme_core_delete_wait(struct nvme_ctrl *ctrl)
+{
+	flush_work(&ctrl->delete_work);
+}
+
+/*
+ * Waits at most @timeout jiffies until @condition holds, which changes of the
+ * controller's state make true. Value as of wait_event_timeout(). Patch: export
+ * a function that waits for a state, as nvme_wait_reset() does for one.
+ */
+#define snvme_core_wait_state(ctrl, condition, timeout) \
+	wait_event_timeout((ctrl)->state_wq, condition, timeout)
+
+/*
+ * The events that the controller reports, as Identify says (OAES, NVM Express
+ * Base 2.0 section 5.17.2.1). nvme_enable_aen() knows them, but does not say
+ * whether it has asked for any. Patch: its result.
+ */
+static inline u32 snvme_core_events(const struct nvme_ctrl *ctrl)
+{
+	return ctrl->oaes;
 }
 
 /*

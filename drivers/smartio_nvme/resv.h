@@ -111,12 +111,6 @@ struct resv_command {
 /* RACQA: its commands end, too. */
 #define RESV_PREEMPT_AND_ABORT	2
 
-/**
- * resv_is_command() - whether this is a reservation command
- * @opcode: of an I/O command
- *
- * Context: any.
- */
 static inline bool resv_is_command(u8 opcode)
 {
 	return opcode == nvme_cmd_resv_register ||
@@ -134,15 +128,11 @@ u8 resv_access(const struct resv_ns *ns, const u8 *host);
 bool resv_holds(const struct resv_ns *ns, unsigned int index);
 int resv_find(const struct resv_ns *ns, const u8 *host);
 
-/**
- * resv_needs() - media accesses of a command of the NVM command set
- * @opcode: of an I/O command
- *
- * After "Command Behavior in the Presence of a Reservation" (NVMe base 2.0,
+/*
+ * RESV_NO_READ, RESV_NO_WRITE or both: with which of these a command fails,
+ * after "Command Behavior in the Presence of a Reservation" (NVMe base 2.0,
  * 8.19, and the NVM command set). A command not named there counts by the
  * direction of its data, and as a write if it has none.
- *
- * Return: RESV_NO_READ, RESV_NO_WRITE or both: with which of these it fails.
  */
 static inline u8 resv_needs(u8 opcode)
 {

@@ -228,7 +228,7 @@ void borrow_function_lose(struct borrow_function *f)
  * QEMU, and that stops the virtual machine for good. A stopped machine does not
  * unplug the function, and the removal of vfio-pci waits for that.
  */
-static int borrow_tell_driver(struct pci_dev *pdev, void *data)
+static int borrow_report_loss(struct pci_dev *pdev, void *data)
 {
 	const struct pci_error_handlers *handlers;
 
@@ -248,7 +248,7 @@ void borrow_function_remove(struct borrow_function *f)
 	struct pci_host_bridge *bridge = f->bridge;
 
 	if (READ_ONCE(f->lost))
-		pci_walk_bus(f->bus, borrow_tell_driver, NULL);
+		pci_walk_bus(f->bus, borrow_report_loss, NULL);
 	pci_stop_root_bus(f->bus);
 	pci_remove_root_bus(f->bus);
 	/* for who still has a reference */

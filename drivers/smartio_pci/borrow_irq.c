@@ -129,7 +129,7 @@ const struct borrow_bus_ops borrow_bus_ops = {
 	.reset = borrow_reset,
 };
 
-/* ---- what the lender is told ---- */
+/* ---- requests to the lender ---- */
 
 static int borrow_call(struct borrow_function *f, const void *request,
 		       size_t size, unsigned int ms)

@@ -54,7 +54,7 @@ static int stub_depend(struct stub *stub)
 	return -ENODEV;
 }
 
-/* ---- what a borrower is told ---- */
+/* ---- description for borrowers ---- */
 
 static int stub_describe_bars(struct stub *stub)
 {

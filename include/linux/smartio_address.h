@@ -37,11 +37,11 @@ struct smartio_irq_message {
  */
 struct smartio_irq {
 	unsigned int virq;
-	/* private: */
+	/* private: to the core, and to the transport that allocates @virq */
 	struct smartio_device *sdev;
 	irq_handler_t handler;
 	void *context;
-	int kind;
+	bool allocated;
 	void *private;
 	raw_spinlock_t lock;			/* message, sent */
 	struct smartio_irq_message message;	/* that interrupts */

@@ -23,6 +23,8 @@
 	{ WIRE_MAP_BAR, "map-bar" },		\
 	{ WIRE_FENCE, "fence" },		\
 	{ WIRE_HOSTS, "hosts" },		\
+	{ WIRE_IRQ_MOVE, "irq-move" },		\
+	{ WIRE_OWN_ADDRESSES, "own-addresses" },	\
 	{ WIRE_PEER_MAP, "peer-map" },		\
 	{ WIRE_PEER_UNMAP, "peer-unmap" },	\
 	{ WIRE_PEER_GRANT, "peer-grant" },	\

@@ -280,8 +280,10 @@ struct smartio_link_client {
  * @log_limit: of log lines that the peer can bring about
  * @refused: counts messages that failed a check
  *
- * The transport fills in @ops, @transport, @name, @dma, @scattered, @msi_base
- * and @msi_size before smartio_link_init(). The rest is the core's.
+ * The transport fills in @ops, @transport, @name, @dma, @msi_base, @msi_size and
+ * @generation before smartio_link_init(), and @scattered before
+ * smartio_link_register(). It changes @state, @generation, @peer, @known and
+ * @fenced afterwards. The rest is the core's.
  */
 struct smartio_link {
 	const struct smartio_link_ops *ops;
