@@ -294,7 +294,7 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 	}
 	if (link->open && peer->version &&
 	    peer->generation != link->peer_generation)
-		link_down(link, "the other side began anew");
+		link_down(link, "the peer restarted");
 	link_set_state(link, SMARTIO_LINK_JOINING, NULL);
 	if (!link->open) {
 		if (link_waits_for_client(link))
@@ -363,7 +363,7 @@ static const char *link_trouble(struct ntb_link *link,
 		return link_left;
 	if (peer->version != WIRE_VERSION ||
 	    peer->generation != link->peer_generation)
-		return "the other side began anew";
+		return "the peer restarted";
 	if (WIRE_FLAGS_REASON(peer->flags))
 		return "refused by the other side";
 	if (link->base.client->fenced(&link->base.peer.uuid))

@@ -4,17 +4,14 @@
 #include <chrono>
 #include <thread>
 
+#include "base/deadline.h"
+
 namespace smartio {
 
 /// For tests: looks again and again until the condition holds; false if it does not within `time`.
 template <typename Condition>
-bool eventually(Condition condition, std::chrono::seconds time = std::chrono::seconds(30)) {
-  const auto end = std::chrono::steady_clock::now() + time;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
+bool eventually(const Condition& condition, std::chrono::seconds time = std::chrono::seconds(30)) {
+  return wait_until(Deadline::in(time), [] { std::this_thread::yield(); }, condition);
 }
 
 }  // namespace smartio

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "base/files.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,7 +9,8 @@
 #include <format>
 #include <fstream>
 #include <iterator>
-#include <system_error>
+
+#include "base/unique_fd.h"
 
 namespace smartio {
 
@@ -19,18 +21,34 @@ Result<std::string> read_file(const std::filesystem::path& file) {
   return text;
 }
 
-Result<void> write_file(const std::filesystem::path& file, std::string_view text) {
+namespace {
+
+Result<void> write(const std::filesystem::path& file, std::string_view text, bool durable) {
+  const auto failed = [](const std::filesystem::path& what) {
+    return fail(std::format("{} can't be written: {}", what.string(), std::strerror(errno)));
+  };
   const std::filesystem::path part = std::format("{}.{}.part", file.string(), ::getpid());
-  {
-    std::ofstream stream(part, std::ios::binary | std::ios::trunc);
-    stream.write(text.data(), static_cast<std::streamsize>(text.size()));
-    stream.flush();
-    if (!stream) return fail(std::format("{} can't be written: {}", part.string(), std::strerror(errno)));
+  UniqueFd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd) return failed(part);
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd.get(), text.data(), text.size());
+    if (written < 0) return failed(part);
+    text.remove_prefix(static_cast<std::size_t>(written));
   }
-  std::error_code error;
-  std::filesystem::rename(part, file, error);
-  if (error) return fail(std::format("{} can't be written: {}", file.string(), error.message()));
+  if (durable && ::fsync(fd.get()) != 0) return failed(part);
+  if (::rename(part.c_str(), file.c_str()) != 0) return failed(file);
+  if (!durable) return {};
+  const UniqueFd folder(
+      ::open(file.has_parent_path() ? file.parent_path().c_str() : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::fsync(folder.get()) != 0) return failed(file);
   return {};
+}
+
+}  // namespace
+
+Result<void> write_file(const std::filesystem::path& file, std::string_view text) { return write(file, text, false); }
+Result<void> write_file_durably(const std::filesystem::path& file, std::string_view text) {
+  return write(file, text, true);
 }
 
 }  // namespace smartio

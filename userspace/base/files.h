@@ -13,5 +13,7 @@ namespace smartio {
 Result<std::string> read_file(const std::filesystem::path& file);
 /// Writes a file so that a reader sees the old or the new one, never a part.
 Result<void> write_file(const std::filesystem::path& file, std::string_view text);
+/// The same, and returns when the file and its name are on the disk.
+Result<void> write_file_durably(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace smartio

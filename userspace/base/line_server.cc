@@ -21,8 +21,6 @@ namespace {
 /// A client with more than this waiting to be read by it is not asked for more requests.
 constexpr std::size_t kEnoughOut = 64 * 1024;
 
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
 }  // namespace
 
 Result<std::unique_ptr<LineServer>> LineServer::start(const std::filesystem::path& path, Answer answer,

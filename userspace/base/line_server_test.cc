@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "base/unix_socket.h"
 
 namespace smartio {
@@ -53,22 +54,14 @@ class Client {
 
 class LineServerTest : public ::testing::Test {
  protected:
-  LineServerTest() {
-    char name[] = "/tmp/smartio-lines-XXXXXX";
-    folder = ::mkdtemp(name);
-    server = start(folder / "a.sock").value();
-  }
-  ~LineServerTest() override {
-    server.reset();
-    std::filesystem::remove_all(folder);
-  }
+  LineServerTest() { server = start(folder / "a.sock").value(); }
   static Result<std::unique_ptr<LineServer>> start(const std::filesystem::path& path) {
     return LineServer::start(
         path,
         [](std::string_view line) { return line == "big" ? std::string(4000, 'x') : "<" + std::string(line) + ">"; },
         "too long");
   }
-  std::filesystem::path folder;
+  ScratchFolder folder;
   std::unique_ptr<LineServer> server;
 };
 
@@ -153,7 +146,7 @@ TEST_F(LineServerTest, EndsWithClientsThere) {
 
 TEST_F(LineServerTest, TakesThePlaceOfASocketLeftBehind) {
   {
-    const auto left = std::filesystem::path(folder / "old.sock");
+    const auto left = folder / "old.sock";
     std::filesystem::create_symlink("missing", left);
   }
   const auto second = start(folder / "old.sock");

@@ -11,6 +11,8 @@ namespace smartio {
 
 /// Words apart by white space. They are views of `text`.
 std::vector<std::string_view> words_of(std::string_view text);
+/// The lines, without their ends. They are views of `text`.
+std::vector<std::string_view> lines_of(std::string_view text);
 /// Without white space at both ends.
 std::string_view trimmed(std::string_view text);
 /// Fit for a terminal and for JSON: printable ASCII as it is, each other byte a '?'; at most `most` bytes.

@@ -36,11 +36,6 @@ double seconds_since(Deadline::Clock::time_point begin) {
   return std::chrono::duration<double>(Deadline::Clock::now() - begin).count();
 }
 
-const Host* find_host(const Topology& topology, std::string_view name) {
-  const auto found = std::ranges::find(topology.hosts, name, &Host::name);
-  return found == topology.hosts.end() ? nullptr : &*found;
-}
-
 std::string host_names(const Topology& topology) {
   std::string names;
   for (const Host& host : topology.hosts) names += (names.empty() ? "" : ", ") + host.name;

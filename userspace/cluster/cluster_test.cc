@@ -17,9 +17,9 @@
 #include "base/deadline.h"
 #include "base/files.h"
 #include "base/line_server.h"
+#include "base/scratch_folder.h"
 #include "cluster/fake_agent.h"
 #include "cluster/interrupt.h"
-#include "cluster/scratch_folder.h"
 
 namespace smartio::cluster {
 namespace {

@@ -8,10 +8,10 @@
 #include <csignal>
 #include <thread>
 
+#include "base/scratch_folder.h"
 #include "cluster/base64.h"
 #include "cluster/fake_agent.h"
 #include "cluster/interrupt.h"
-#include "cluster/scratch_folder.h"
 
 namespace smartio::cluster {
 namespace {

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/scratch_folder.h"
 #include "cluster/log_tail.h"
-#include "cluster/scratch_folder.h"
 #include "cluster/state.h"
 
 namespace smartio::cluster {

@@ -10,8 +10,8 @@
 #include <array>
 #include <thread>
 
+#include "base/scratch_folder.h"
 #include "cluster/qmp.h"
-#include "cluster/scratch_folder.h"
 
 namespace smartio::cluster {
 namespace {

@@ -7,7 +7,7 @@ die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 wait_for() { # SECONDS WHAT COMMAND…
 	local end=$((SECONDS + $1)) what=$2; shift 2
 	until "$@" > /dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || die "waited in vain for $what"
+		[ $SECONDS -lt $end ] || die "timed out waiting for $what"
 		sleep 0.1
 	done
 }

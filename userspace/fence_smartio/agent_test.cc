@@ -37,7 +37,7 @@ class AgentTest : public testing::Test {
     options.plug = plug;
     return run(options, sysfs, out, [&](const std::string& line) { log.push_back(line); });
   }
-  ctl::Scratch root;
+  ScratchFolder root;
   ctl::FakeSysfs sysfs{root};
   std::ostringstream out;
   std::vector<std::string> log;

@@ -124,7 +124,7 @@ Outcome<void> allow(Sysfs& sysfs, const Rules& rules, const std::vector<std::str
                        labels.empty() ? "no other host" : fmt::format("only {}", fmt::join(labels, ", ")), *pci,
                        rules.file(*pci).string()));
   }
-  if (!sysfs.exists("bus/pci/devices/" + *pci)) report(fmt::format("There is no device {} on this host now", *pci));
+  if (!sysfs.exists(device_path(*pci))) report(fmt::format("There is no device {} on this host now", *pci));
   return {};
 }
 

@@ -42,17 +42,9 @@ class AllowTest : public testing::Test {
   Outcome<void> run_all() {
     return enforce(sysfs, rules, [this](const std::string& line) { reports.push_back(line); });
   }
-  /// The lines that the core got.
-  std::vector<std::string> told() const {
-    std::vector<std::string> lines;
-    for (const auto& [name, value] : sysfs.writes) {
-      if (name == "class/smartio_export/allow") lines.push_back(value);
-    }
-    return lines;
-  }
 
-  Scratch root;
-  Scratch etc;
+  ScratchFolder root;
+  ScratchFolder etc;
   FakeSysfs sysfs{root};
   Rules rules{etc.path() / "allow.d"};
   std::vector<std::string> reports;
@@ -61,7 +53,7 @@ class AllowTest : public testing::Test {
 TEST_F(AllowTest, HostsByNameAndByUuid) {
   ASSERT_TRUE(run({"one", "4C4C4544-0000-2010-8020-80C04F0000FF", kOne}, "03:00.0"));
   const std::string both = std::string(kOne) + "," + kUnseen;
-  EXPECT_THAT(told(), ElementsAre("0000:03:00.0 " + both));
+  EXPECT_THAT(sysfs.rules(), ElementsAre("0000:03:00.0 " + both));
   const auto found = rules.read();
   ASSERT_EQ(found.rules.size(), 1U);
   EXPECT_THAT(found.broken, IsEmpty());
@@ -79,8 +71,8 @@ TEST_F(AllowTest, ARuleTakesThePlaceOfTheOneBefore) {
   EXPECT_THAT(rules.read().rules.at(0).hosts, IsEmpty());
   ASSERT_TRUE(run({"any"}));
   EXPECT_FALSE(rules.has(kDevice));
-  EXPECT_THAT(told(), ElementsAre(std::string("0000:03:00.0 ") + kOne, std::string("0000:03:00.0 ") + kTwo,
-                                  "0000:03:00.0 none", "0000:03:00.0 any"));
+  EXPECT_THAT(sysfs.rules(), ElementsAre(std::string("0000:03:00.0 ") + kOne, std::string("0000:03:00.0 ") + kTwo,
+                                         "0000:03:00.0 none", "0000:03:00.0 any"));
 }
 
 TEST_F(AllowTest, WrongUse) {
@@ -97,7 +89,7 @@ TEST_F(AllowTest, WrongUse) {
   const auto doubled = run({"one"});
   ASSERT_FALSE(doubled);
   EXPECT_EQ(doubled.error().status, Exit::kUsage);
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(sysfs.rules(), IsEmpty());
   EXPECT_THAT(rules.read().rules, IsEmpty());
 }
 
@@ -107,7 +99,7 @@ TEST_F(AllowTest, NotUnderABorrower) {
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().status, Exit::kInUse);
   EXPECT_THAT(done.error().message, AllOf(HasSubstr("one over ntb0"), HasSubstr("--force")));
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(sysfs.rules(), IsEmpty());
   EXPECT_FALSE(rules.has(kDevice));
   EXPECT_FALSE(run({"none"}));
   EXPECT_TRUE(run({"two", "one"}));
@@ -128,7 +120,7 @@ TEST_F(AllowTest, WhatTheCoreRefusesIsNotKept) {
 TEST_F(AllowTest, WithoutTheModuleItIsKept) {
   std::filesystem::remove_all(sysfs.path("class/smartio_export"));
   ASSERT_TRUE(run({kUnseen}, "0000:09:00.0"));
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(sysfs.rules(), IsEmpty());
   EXPECT_TRUE(rules.has("0000:09:00.0"));
   EXPECT_THAT(reports, Contains(HasSubstr("no device 0000:09:00.0")));
   EXPECT_FALSE(run_all());
@@ -136,7 +128,7 @@ TEST_F(AllowTest, WithoutTheModuleItIsKept) {
 
 TEST_F(AllowTest, AllRulesOfTheFiles) {
   EXPECT_TRUE(run_all());
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(sysfs.rules(), IsEmpty());
   etc.put("allow.d/0000:01:00.0.conf", "hosts = []\n");
   etc.put("allow.d/0000:02:00.0.conf", std::string("hosts = [\"") + kOne + "\", \"" + kTwo + "\"]  # by hand\n");
   etc.put("allow.d/0000:03:00.0.conf", "hosts = \"any\"\n");
@@ -144,7 +136,7 @@ TEST_F(AllowTest, AllRulesOfTheFiles) {
   etc.put("allow.d/mine.conf", "hosts = []\n");
   etc.put("allow.d/README", "not one of ours\n");
   EXPECT_TRUE(run_all());
-  EXPECT_THAT(told(),
+  EXPECT_THAT(sysfs.rules(),
               testing::UnorderedElementsAre("0000:01:00.0 none", std::string("0000:02:00.0 ") + kOne + "," + kTwo,
                                             "0000:03:00.0 none", "0000:04:00.0 none"));
   EXPECT_THAT(reports, testing::UnorderedElementsAre(HasSubstr("lacks hosts"), HasSubstr("line 1"),

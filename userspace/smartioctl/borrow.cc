@@ -161,7 +161,7 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
     }
     return ready;
   }
-  const std::string driver = sysfs_.link(fmt::format("bus/pci/devices/{}/driver", function));
+  const std::string driver = sysfs_.link(device_path(function) + "/driver");
   report_here(here, options,
               fmt::format("{} is here as {}{}", best->text(), function,
                           driver.empty() ? ", without a driver" : " with the driver " + driver));
@@ -173,8 +173,7 @@ void FunctionBorrower::report_here(const Found& one, const Options& options, con
     report_(text);
     return;
   }
-  const std::string driver =
-      one.function.empty() ? "" : sysfs_.link(fmt::format("bus/pci/devices/{}/driver", one.function));
+  const std::string driver = one.function.empty() ? "" : sysfs_.link(device_path(one.function) + "/driver");
   nlohmann::json object{{"export", fmt::format("{}:{}", one.host_name, one.pci)},
                         {"link", one.link},
                         {"address", or_null(one.function)},
@@ -188,7 +187,7 @@ void FunctionBorrower::report_here(const Found& one, const Options& options, con
 
 Outcome<void> FunctionBorrower::prepare_for_vm(const Found& one, const Options& options) {
   const std::string path = fmt::format("{}/{}", kPaths, one.path);
-  const std::string device = fmt::format("bus/pci/devices/{}", one.function);
+  const std::string device = device_path(one.function);
   if (sysfs_.text(path + "/addresses") != "own") {
     return refuse(fmt::format(
         "{} can't be given to a virtual machine: it has no addresses of its own in {}, so a machine's memory "
@@ -221,7 +220,7 @@ Outcome<void> FunctionBorrower::give_back(std::string_view name, const Options& 
   const auto had = std::ranges::find_if(*paths, &Found::borrowed);
   if (had == paths->end()) return refuse(fmt::format("{} is not borrowed by this host", paths->front().text()));
   if (!had->function.empty()) {
-    const auto used = uses_of(sysfs_, use_, "bus/pci/devices/" + had->function);
+    const auto used = uses_of(sysfs_, use_, device_path(had->function));
     if (!used.empty() && !options.force) {
       return refuse(
           fmt::format("{} is in use: {}; end that first (umount, ip link set … down, the virtual machine), or "

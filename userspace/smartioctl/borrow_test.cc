@@ -19,7 +19,7 @@ using testing::IsEmpty;
 /// A host that is offered functions; the module hot-adds them at once.
 class Offered : public FakeSysfs {
  public:
-  explicit Offered(const Scratch& root) : FakeSysfs(root) {}
+  explicit Offered(const ScratchFolder& root) : FakeSysfs(root) {}
 
   void offer(const std::string& path, const std::string& host, const std::string& pci, const std::string& link,
              const std::string& service = "pci") const {
@@ -72,8 +72,8 @@ class BorrowTest : public testing::Test {
     return sysfs.text("bus/smartio/devices/" + path + "/borrowed");
   }
 
-  Scratch root;
-  Scratch proc;
+  ScratchFolder root;
+  ScratchFolder proc;
   Offered sysfs{root};
   FakeKernel kernel;
   FakeDiskUse use{sysfs, proc.path(), "/nowhere"};

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 class ChoicesTest : public testing::Test {
  protected:
-  Scratch scratch;
+  ScratchFolder scratch;
   Choices choices{scratch.path() / "smartio/lend.d"};
 };
 

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "smartioctl/conf.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
+#include "base/files.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "smartioctl/text.h"
 
 namespace smartio::ctl {
@@ -37,14 +31,7 @@ Result<void> write_conf(const std::filesystem::path& file, const std::string& te
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return fail(fmt::format("{}: {}", folder.string(), error.message()));
-  const std::string part = file.string() + ".part";
-  UniqueFd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  const bool written = fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       ::fsync(fd.get()) == 0 && ::rename(part.c_str(), file.c_str()) == 0;
-  if (!written) return fail(fmt::format("{}: {}", file.string(), std::strerror(errno)));
-  const UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory) ::fsync(directory.get());
-  return {};
+  return write_file_durably(file, text);
 }
 
 Result<bool> remove_conf(const std::filesystem::path& file) {

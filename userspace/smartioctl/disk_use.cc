@@ -32,37 +32,28 @@ std::string unescaped(std::string_view text) {
   return result;
 }
 
-template <typename Each>
-void each_line(std::string_view text, Each each) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    each(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 }  // namespace
 
 std::vector<Mount> parse_mounts(std::string_view mountinfo) {
   std::vector<Mount> mounts;
-  each_line(mountinfo, [&](std::string_view line) {
+  for (const std::string_view line : lines_of(mountinfo)) {
     // 36 35 98:0 /root /mount/point options [optional…] - type source options
     const auto words = words_of(line);
     const auto dash = std::ranges::find(words, "-");
-    if (words.size() < 5 || words.end() - dash < 3) return;
+    if (words.size() < 5 || words.end() - dash < 3) continue;
     mounts.push_back({.device = std::string(words[2]), .source = unescaped(*(dash + 2)), .point = unescaped(words[4])});
-  });
+  }
   return mounts;
 }
 
 std::vector<std::string> parse_swaps(std::string_view swaps) {
   std::vector<std::string> devices;
   bool head = true;
-  each_line(swaps, [&](std::string_view line) {
+  for (const std::string_view line : lines_of(swaps)) {
     const auto words = words_of(line);
     if (!head && !words.empty()) devices.push_back(unescaped(words[0]));
     head = false;
-  });
+  }
   return devices;
 }
 

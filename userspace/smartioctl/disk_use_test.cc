@@ -21,8 +21,8 @@ class DiskUseTest : public testing::Test {
     proc.put("self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
     proc.put("swaps", "Filename\tType\tSize\tUsed\tPriority\n");
   }
-  Scratch sys;
-  Scratch proc;
+  ScratchFolder sys;
+  ScratchFolder proc;
   Sysfs sysfs{sys.path()};
   FakeDiskUse use{sysfs, proc.path(), "/nowhere"};
 };

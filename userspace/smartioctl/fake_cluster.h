@@ -8,7 +8,7 @@
 
 namespace smartio::ctl {
 
-inline void put_lender(const Scratch& root) {
+inline void put_lender(const ScratchFolder& root) {
   root.put("class/smartio_host/fence", "");
   root.put("class/smartio_host/aaaa/name", "lender\n");
   root.put("class/smartio_host/aaaa/self", "1\n");
@@ -55,7 +55,7 @@ inline void put_lender(const Scratch& root) {
 }
 
 /// A host that lends a function as a whole, and has one of another host, a network card.
-inline void put_borrower_of_function(const Scratch& root) {
+inline void put_borrower_of_function(const ScratchFolder& root) {
   root.put("class/smartio_host/fence", "");
   root.put("class/smartio_host/bbbb/name", "borrower\n");
   root.put("class/smartio_host/bbbb/self", "1\n");

@@ -107,7 +107,7 @@ class FakeMachine {
   }
 
  private:
-  Scratch scratch_;
+  ScratchFolder scratch_;
 };
 
 }  // namespace smartio::ctl

@@ -16,40 +16,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "smartioctl/disk_use.h"
 #include "smartioctl/kernel.h"
 #include "smartioctl/sysfs.h"
 
 namespace smartio::ctl {
 
-/// A folder that is removed with everything in it.
-class Scratch {
- public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "smartioctl-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    path_ = name;
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  void put(const std::string& name, std::string_view text) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary | std::ios::trunc) << text;
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
 /// One host's PCI bus with NVMe drives and network functions, their drivers, smartio_nvme_mgr and smartio_pci_stub.
 class FakeSysfs : public Sysfs {
  public:
-  explicit FakeSysfs(const Scratch& root) : Sysfs(root.path()), root_(root) {
+  explicit FakeSysfs(const ScratchFolder& root) : Sysfs(root.path()), root_(root) {
     for (const char* driver : {"nvme", "smartio_nvme_mgr", "smartio_pci_stub", "vfio-pci", "e1000e"}) {
       root.put(std::string("bus/pci/drivers/") + driver + "/bind", "");
     }
@@ -59,10 +36,18 @@ class FakeSysfs : public Sysfs {
   }
 
   void put(const std::string& name, std::string_view text) const { root_.put(name, text); }
+  /// The rules that the core got, as "DEVICE HOSTS".
+  std::vector<std::string> rules() const {
+    std::vector<std::string> lines;
+    for (const auto& [name, value] : writes) {
+      if (name == "class/smartio_export/allow") lines.push_back(value);
+    }
+    return lines;
+  }
 
   /// A drive that `driver` has ("" for none).
   void add_drive(const std::string& pci, const std::string& serial, const std::string& driver) {
-    const std::string at = "bus/pci/devices/" + pci;
+    const std::string at = device_path(pci);
     put(at + "/class", "0x010802\n");
     put(at + "/vendor", "0x1b36\n");
     put(at + "/device", "0x0010\n");
@@ -89,7 +74,7 @@ class FakeSysfs : public Sysfs {
 
   /// A network function with MSI-X, alone in an IOMMU group, with the interface `interface`.
   void add_nic(const std::string& pci, const std::string& interface, const std::string& driver = "e1000e") {
-    const std::string at = "bus/pci/devices/" + pci;
+    const std::string at = device_path(pci);
     put(at + "/class", "0x020000\n");
     put(at + "/vendor", "0x8086\n");
     put(at + "/device", "0x10d3\n");
@@ -109,7 +94,7 @@ class FakeSysfs : public Sysfs {
     add_sriov(pci, total);
   }
   void add_sriov(const std::string& pci, unsigned total) const {
-    const std::string at = "bus/pci/devices/" + pci;
+    const std::string at = device_path(pci);
     put(at + "/sriov_totalvfs", std::to_string(total) + "\n");
     put(at + "/sriov_numvfs", "0\n");
     put(at + "/sriov_drivers_autoprobe", "1\n");
@@ -183,7 +168,7 @@ class FakeSysfs : public Sysfs {
     put(physical + "/sriov_numvfs", std::to_string(count) + "\n");
   }
   void bind(const std::string& pci, const std::string& driver) {
-    const std::string at = "bus/pci/devices/" + pci;
+    const std::string at = device_path(pci);
     std::filesystem::create_directory_symlink("../../drivers/" + driver, path(at + "/driver"));
     for (const auto& [drive, serial] : serials_) {
       if (drive != pci || driver == "vfio-pci" || driver == "smartio_pci_stub") continue;
@@ -204,7 +189,7 @@ class FakeSysfs : public Sysfs {
     std::filesystem::remove_all(path("class/smartio_export/" + pci));
   }
 
-  const Scratch& root_;
+  const ScratchFolder& root_;
   std::set<std::string> nics_;
   std::vector<std::pair<std::string, std::string>> serials_;
 };

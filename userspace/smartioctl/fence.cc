@@ -118,10 +118,10 @@ Outcome<std::vector<std::string>> apply(Sysfs& sysfs, bool fencing, const std::s
 Outcome<std::vector<std::string>> rejoin(Sysfs& sysfs) {
   const auto error = sysfs.write(fmt::format("{}/rejoin", kClass), "1");
   if (!error) return std::vector<std::string>{};
-  if (error.value() == ENOLINK) return refuse("no link is up: nobody can be asked to let this host in");
+  if (error.value() == ENOLINK) return refuse("no link is up: no host can be asked to let this one in");
   if (error.value() == EPERM) {
     return refuse(
-        "this host is fenced, and has not begun anew since: boot it, or load smartio again, or run unfence on "
+        "this host is fenced, and has not restarted since: boot it, or load smartio again, or run unfence on "
         "another host");
   }
   return refuse(fmt::format("can't ask to be let in: {}", error.message()));

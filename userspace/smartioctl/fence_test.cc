@@ -35,7 +35,7 @@ class FenceTest : public testing::Test {
   void add_path(const std::string& path, const std::string& host) {
     sysfs.put("bus/smartio/devices/" + path + "/host", host + "\n");
   }
-  Scratch root;
+  ScratchFolder root;
   FakeSysfs sysfs{root};
 };
 
@@ -154,7 +154,7 @@ TEST_F(FenceTest, ThisHostAsksToBeLetIn) {
   EXPECT_THAT(unfence(sysfs, "borrower1").value(), IsEmpty());
   EXPECT_THAT(sysfs.writes, ElementsAre(Pair("class/smartio_host/rejoin", "1")));
   sysfs.answer = {EPERM, std::generic_category()};
-  EXPECT_THAT(unfence(sysfs, "borrower1").error().message, HasSubstr("begun anew"));
+  EXPECT_THAT(unfence(sysfs, "borrower1").error().message, HasSubstr("not restarted"));
 }
 
 TEST_F(FenceTest, WhoIsFenced) {

@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned kDeepest = 12;
 constexpr std::uint64_t kInterfaceUp = 1;  // IFF_UP
 
-void look_below(const Sysfs& sysfs, const std::string& folder, unsigned depth, Offspring& found) {
+void look_below(const Sysfs& sysfs, const std::string& folder, unsigned depth, Children& found) {
   if (depth == 0) return;
   for (const std::string& name : sysfs.list(folder)) {
     const std::string below = folder + "/" + name;
@@ -71,15 +71,15 @@ std::optional<Refusal> why_not_reached(const Sysfs& sysfs, const std::string& pc
 
 }  // namespace
 
-Offspring offspring_of(const Sysfs& sysfs, const std::string& device) {
-  Offspring found;
+Children children_of(const Sysfs& sysfs, const std::string& device) {
+  Children found;
   look_below(sysfs, device, kDeepest, found);
   for (std::string& disk : disks_of(sysfs, device)) found.disks.push_back(std::move(disk));
   return found;
 }
 
 std::vector<std::string> uses_of(const Sysfs& sysfs, const DiskUse& use, const std::string& device) {
-  const Offspring below = offspring_of(sysfs, device);
+  const Children below = children_of(sysfs, device);
   std::vector<std::string> all;
   for (const std::string& disk : below.disks) std::ranges::copy(use.of(disk), std::back_inserter(all));
   for (const std::string& interface : below.interfaces) {

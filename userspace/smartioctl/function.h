@@ -19,11 +19,11 @@ struct Permissions {
 };
 
 /// The disks and network interfaces below a device of sysfs ("bus/pci/devices/0000:01:00.0").
-struct Offspring {
+struct Children {
   std::vector<std::string> disks;
   std::vector<std::string> interfaces;
 };
-Offspring offspring_of(const Sysfs& sysfs, const std::string& device);
+Children children_of(const Sysfs& sysfs, const std::string& device);
 
 /// Their uses, each a phrase: "nvme0n1 is mounted on /data", "eth1 is up".
 std::vector<std::string> uses_of(const Sysfs& sysfs, const DiskUse& use, const std::string& device);

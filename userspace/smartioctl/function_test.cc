@@ -27,7 +27,7 @@ class FunctionTest : public testing::Test {
     const auto why = why_not_lent(sysfs, kNic, permissions);
     return why ? why->message : "";
   }
-  Scratch root;
+  ScratchFolder root;
   FakeSysfs sysfs{root};
 };
 
@@ -109,7 +109,7 @@ TEST_F(FunctionTest, AnIommuThatHoldsNothingBack) {
 }
 
 TEST_F(FunctionTest, WhatUsesIt) {
-  const Scratch proc;
+  const ScratchFolder proc;
   const FakeDiskUse use(sysfs, proc.path(), "/nowhere");
   const std::string device = std::string("bus/pci/devices/") + kNic;
   put("ata1/host0/target0:0:0/0:0:0:0/block/sda/size", "8\n");
@@ -119,7 +119,7 @@ TEST_F(FunctionTest, WhatUsesIt) {
   // Links lead out of the device.
   std::filesystem::create_directories(sysfs.path("elsewhere/block/sdz"));
   std::filesystem::create_directory_symlink("../../../../elsewhere", sysfs.path(device + "/subsystem"));
-  const Offspring below = offspring_of(sysfs, device);
+  const Children below = children_of(sysfs, device);
   EXPECT_THAT(below.disks, ElementsAre("sda"));
   EXPECT_THAT(below.interfaces, ElementsAre("eth1"));
   sysfs.put("class/net/eth1/flags", "0x1002\n");

@@ -87,10 +87,7 @@ std::vector<std::string> Kernel::log_lines(std::string_view part) {
   const int got = ::klogctl(kReadAll, log.data(), size);
   log.resize(static_cast<std::size_t>(std::max(got, 0)));
   std::vector<std::string> lines;
-  for (std::string_view rest = log; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  for (std::string_view line : lines_of(log)) {
     if (line.find(part) == std::string_view::npos) continue;
     // <6>[   12.345678] text
     if (const std::size_t bracket = line.find("] "); line.starts_with('<') && bracket != std::string_view::npos) {

@@ -28,23 +28,21 @@ constexpr std::chrono::milliseconds kPoll{20};
 /// For a driver that the kernel loads by itself, if there is one.
 constexpr std::chrono::milliseconds kProbePatience{2000};
 
-std::string at(const std::string& pci) { return "bus/pci/devices/" + pci; }
-
 }  // namespace
 
 std::vector<std::string> Lender::controllers() const {
   std::vector<std::string> found = sysfs_.list("bus/pci/devices");
-  std::erase_if(found, [&](const std::string& pci) { return sysfs_.text(at(pci) + "/class") != kNvmeClass; });
+  std::erase_if(found, [&](const std::string& pci) { return sysfs_.text(device_path(pci) + "/class") != kNvmeClass; });
   return found;
 }
 
-bool Lender::is_lent(const std::string& pci) const { return sysfs_.exists("class/smartio_export/" + pci); }
+bool Lender::is_exported(const std::string& pci) const { return sysfs_.exists("class/smartio_export/" + pci); }
 
-std::string Lender::driver(const std::string& pci) const { return sysfs_.link(at(pci) + "/driver"); }
+std::string Lender::driver(const std::string& pci) const { return sysfs_.link(device_path(pci) + "/driver"); }
 
 std::string Lender::serial(const std::string& pci) const {
-  const std::string controller = controller_below(sysfs_, at(pci));
-  return controller.empty() ? "" : sysfs_.text(fmt::format("{}/nvme/{}/serial", at(pci), controller));
+  const std::string controller = controller_below(sysfs_, device_path(pci));
+  return controller.empty() ? "" : sysfs_.text(fmt::format("{}/nvme/{}/serial", device_path(pci), controller));
 }
 
 const Service* Lender::service_of(const std::string& pci) const {
@@ -59,7 +57,7 @@ const Service* Lender::service_of(const std::string& pci) const {
 }
 
 Outcome<const Service*> Lender::service_for(const std::string& pci, const std::string& as) const {
-  const std::string what = sysfs_.text(at(pci) + "/class");
+  const std::string what = sysfs_.text(device_path(pci) + "/class");
   const bool drive = what == kNvmeClass;
   const Service* service = as == kNvme.name || (as.empty() && drive) ? &kNvme : &kPci;
   if (service == &kNvme && !drive) {
@@ -74,7 +72,7 @@ Outcome<const Service*> Lender::service_for(const std::string& pci, const std::s
 }
 
 std::vector<std::string> Lender::uses(const std::string& pci) const {
-  std::vector<std::string> devices = {at(pci)};
+  std::vector<std::string> devices = {device_path(pci)};
   // Lent already: the disks that this host itself makes of it.
   for (const std::string& path : sysfs_.list("bus/smartio/devices")) {
     const std::string device = "bus/smartio/devices/" + path;
@@ -87,18 +85,18 @@ std::vector<std::string> Lender::uses(const std::string& pci) const {
 
 Choice Lender::describe(const std::string& pci, const Service& service, const Options& options) const {
   Choice choice{.pci = pci,
-                .vendor = sysfs_.text(at(pci) + "/vendor"),
-                .device = sysfs_.text(at(pci) + "/device"),
+                .vendor = sysfs_.text(device_path(pci) + "/vendor"),
+                .device = sysfs_.text(device_path(pci) + "/device"),
                 .serial = "",
                 .model = "",
                 .as = std::string(service.name),
                 .vfs = options.vfs,
                 .permissions = options.permissions};
   // No program on this host knows the serial number of a drive that is lent as a whole.
-  const std::string controller = controller_below(sysfs_, at(pci));
+  const std::string controller = controller_below(sysfs_, device_path(pci));
   if (&service == &kNvme && !controller.empty()) {
     choice.serial = serial(pci);
-    choice.model = sysfs_.text(fmt::format("{}/nvme/{}/model", at(pci), controller));
+    choice.model = sysfs_.text(fmt::format("{}/nvme/{}/model", device_path(pci), controller));
   }
   return choice;
 }
@@ -121,7 +119,7 @@ Outcome<std::string> Lender::find(std::string_view address) const {
     return found.empty() ? std::string("this host has no NVMe controller")
                          : fmt::format("NVMe controllers of this host: {}", fmt::join(found, ", "));
   };
-  if (!sysfs_.exists(at(*pci))) return refuse(fmt::format("{}: no such device here; {}", *pci, others()));
+  if (!sysfs_.exists(device_path(*pci))) return refuse(fmt::format("{}: no such device here; {}", *pci, others()));
   return *pci;
 }
 
@@ -153,14 +151,14 @@ Outcome<void> Lender::load_modules(const Service& service) {
 }
 
 std::string Lender::stock_driver(const std::string& pci, const Service& service) const {
-  return &service == &kNvme ? std::string(kStock) : sysfs_.text(at(pci) + "/modalias");
+  return &service == &kNvme ? std::string(kStock) : sysfs_.text(device_path(pci) + "/modalias");
 }
 
 void Lender::give_back(const std::string& pci, const Service& service, const std::string& driver) {
   if (this->driver(pci) == service.driver) {
     static_cast<void>(sysfs_.write(fmt::format("bus/pci/drivers/{}/unbind", service.driver), pci));
   }
-  static_cast<void>(sysfs_.write(at(pci) + "/driver_override", "\n"));
+  static_cast<void>(sysfs_.write(device_path(pci) + "/driver_override", "\n"));
   if (driver.empty()) return;
   if (!sysfs_.exists("bus/pci/drivers/" + driver)) static_cast<void>(kernel_.load_module(driver));
   if (this->driver(pci).empty()) static_cast<void>(sysfs_.write("bus/pci/drivers_probe", pci));
@@ -177,7 +175,8 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
   const std::string before = driver(pci);
   const std::string folder = fmt::format("bus/pci/drivers/{}", service.driver);
   if (before != service.driver) {
-    if (auto done = write(pci, at(pci) + "/driver_override", service.driver, "choose its driver"); !done) return done;
+    if (auto done = write(pci, device_path(pci) + "/driver_override", service.driver, "choose its driver"); !done)
+      return done;
     // The manager takes the quirks of models from its table.
     if (&service == &kNvme && !sysfs_.exists(fmt::format("bus/pci/drivers/{}", kStock))) {
       static_cast<void>(kernel_.load_module(std::string(kStock)));
@@ -202,7 +201,7 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
       }
     }
   }
-  if (!wait_until(options.patience, [&] { return is_lent(pci); })) {
+  if (!wait_until(options.patience, [&] { return is_exported(pci); })) {
     const std::string log = log_of(pci);
     const bool had_it = before == service.driver;
     give_back(pci, service, had_it ? "" : before);
@@ -240,7 +239,7 @@ Outcome<void> Lender::lend(std::string_view address, const Options& options) {
   if (options.vfs != 0) return lend_virtual(*pci, options);
   auto service = service_for(*pci, options.as);
   if (!service) return std::unexpected(service.error());
-  if (!is_lent(*pci)) {
+  if (!is_exported(*pci)) {
     if (auto free = check(*pci, **service, options); !free) return free;
     if (auto loaded = load_modules(**service); !loaded) return loaded;
     if (auto taken = take(*pci, **service, options); !taken) return taken;
@@ -283,7 +282,7 @@ Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& o
   }
   // At boot its driver may still be loading.
   if (driver(physical).empty()) {
-    static_cast<void>(kernel_.load_module(sysfs_.text(at(physical) + "/modalias")));
+    static_cast<void>(kernel_.load_module(sysfs_.text(device_path(physical) + "/modalias")));
     if (!wait_until(kProbePatience, [&] { return !driver(physical).empty(); })) {
       return refuse(fmt::format("{} has no driver, and only its own driver can make virtual functions", physical));
     }
@@ -324,7 +323,7 @@ Outcome<void> Lender::bring_online(const std::string& physical, const Options& o
   std::vector<std::string> controllers;
   // It comes some time after its driver has the function.
   if (!wait_until(options.patience, [&] {
-        controllers = sysfs_.list(at(physical) + "/nvme");
+        controllers = sysfs_.list(device_path(physical) + "/nvme");
         return !controllers.empty() && sysfs_.text(fmt::format("class/nvme/{}/state", controllers[0])) == "live";
       })) {
     return refuse(fmt::format("{}: its controller does not come up{}", physical, log_of(physical)));
@@ -339,7 +338,7 @@ Outcome<void> Lender::unlend_virtual(const std::string& physical, const Options&
   for (const std::string& pci : all) {
     if (const std::string has = driver(pci); has.starts_with("vfio"))
       used.push_back(fmt::format("{} has {}", has, pci));
-    for (const std::string& use : uses_of_lent(pci)) used.push_back(fmt::format("{}: {}", pci, use));
+    for (const std::string& use : uses_of_exported(pci)) used.push_back(fmt::format("{}: {}", pci, use));
   }
   if (!used.empty() && !options.force) {
     return refuse(
@@ -363,11 +362,11 @@ bool Lender::lends_virtual(const std::string& physical) const {
   // Those that only the override keeps were lent until the physical function's driver went.
   const VirtualFunctions functions(sysfs_, physical);
   return std::ranges::any_of(functions.addresses(), [&](const std::string& pci) {
-    return service_of(pci) != nullptr || sysfs_.text(at(pci) + "/driver_override") == kPci.driver;
+    return service_of(pci) != nullptr || sysfs_.text(device_path(pci) + "/driver_override") == kPci.driver;
   });
 }
 
-std::vector<std::string> Lender::uses_of_lent(const std::string& pci) const {
+std::vector<std::string> Lender::uses_of_exported(const std::string& pci) const {
   std::vector<std::string> used = uses(pci);
   for (const Borrower& borrower :
        parse_borrowers(sysfs_.read(fmt::format("class/smartio_export/{}/borrowers", pci))).items) {
@@ -384,7 +383,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
     if (!forgotten) return refuse(forgotten.error().message);
     report_(*forgotten ? fmt::format("{} will not be lent at boot any more", *named)
                        : fmt::format("{} was not chosen to be lent at boot", *named));
-    if (!sysfs_.exists(at(*named))) return {};
+    if (!sysfs_.exists(device_path(*named))) return {};
   }
   const auto pci = find(address);
   if (!pci) return std::unexpected(pci.error());
@@ -394,7 +393,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   }
   if (service == nullptr) {
     // Perhaps chosen, and not lent for some reason: the override keeps the stock driver away.
-    const std::string kept_for = sysfs_.text(at(*pci) + "/driver_override");
+    const std::string kept_for = sysfs_.text(device_path(*pci) + "/driver_override");
     if (const auto chosen = std::ranges::find(kServices, kept_for, &Service::driver); chosen != kServices.end()) {
       give_back(*pci, *chosen, stock_driver(*pci, *chosen));
       report_(fmt::format("{} was not lent; it is free for its own driver again", *pci));
@@ -403,7 +402,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
     if (options.persist) return {};
     return refuse(fmt::format("{} is not lent (smartioctl list shows what is)", *pci));
   }
-  const std::vector<std::string> used = uses_of_lent(*pci);
+  const std::vector<std::string> used = uses_of_exported(*pci);
   if (!used.empty() && !options.force) {
     return refuse(
         fmt::format(
@@ -420,7 +419,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   give_back(*pci, *service, stock_driver(*pci, *service));
   // Any driver that this kernel has for a function that was lent as a whole.
   const auto back = [&] { return service == &kNvme ? driver(*pci) == kStock : !driver(*pci).empty(); };
-  const bool gone = wait_until(options.patience, [&] { return !is_lent(*pci); });
+  const bool gone = wait_until(options.patience, [&] { return !is_exported(*pci); });
   if (!gone || (!wait_until(service == &kNvme ? options.patience : kProbePatience, back) && service == &kNvme)) {
     return refuse(fmt::format("{} is not lent any more, but the driver nvme did not take it within {} s{}", *pci,
                               options.patience.count() / 1000, log_of(*pci)));
@@ -432,7 +431,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
 }
 
 void Lender::hint_of_choice(const std::string& pci, const Options& options) {
-  if (options.persist || !sysfs_.exists(at(pci))) return;
+  if (options.persist || !sysfs_.exists(device_path(pci))) return;
   const auto chosen = choices_.read().choices;
   if (std::ranges::find(chosen, pci, &Choice::pci) != chosen.end()) {
     report_(fmt::format("It will be lent again at the next boot; smartioctl unlend --persist {} forgets that", pci));
@@ -445,9 +444,9 @@ Outcome<void> Lender::lend_choice(const Choice& choice, const Options& all_optio
   options.permissions = choice.permissions;
   options.vfs = choice.vfs;
   const std::string& slot = choice.pci;
-  const bool there = sysfs_.exists(at(slot));
-  const std::string vendor = sysfs_.text(at(slot) + "/vendor");
-  const std::string device = sysfs_.text(at(slot) + "/device");
+  const bool there = sysfs_.exists(device_path(slot));
+  const std::string vendor = sysfs_.text(device_path(slot) + "/vendor");
+  const std::string device = sysfs_.text(device_path(slot) + "/device");
   const bool alike = there && vendor == choice.vendor && device == choice.device;
   if (alike && (choice.serial.empty() || serial(slot) == choice.serial)) return lend(slot, options);
   if (alike && serial(slot).empty()) {
@@ -489,7 +488,7 @@ void Lender::follow_moves(const std::vector<Choice>& choices) {
   for (const Choice& choice : choices) {
     if (choice.serial.empty() || serial(choice.pci) == choice.serial) continue;
     for (const std::string& pci : controllers()) {
-      if (is_lent(pci) && serial(pci) == choice.serial) {
+      if (is_exported(pci) && serial(pci) == choice.serial) {
         static_cast<void>(choices_.forget(choice.pci));
         moved.push_back(describe(pci, kNvme, {.permissions = choice.permissions}));
         report_(fmt::format("the drive with serial {} moved from {} to {}", choice.serial, choice.pci, pci));

@@ -67,7 +67,7 @@ class Lender {
   /// The service that a device is lent as, or has been given to; null if it is not.
   [[nodiscard]] const Service* service_of(const std::string& pci) const;
   [[nodiscard]] std::vector<std::string> controllers() const;
-  [[nodiscard]] bool is_lent(const std::string& pci) const;
+  [[nodiscard]] bool is_exported(const std::string& pci) const;
   [[nodiscard]] std::string driver(const std::string& pci) const;
   [[nodiscard]] std::string serial(const std::string& pci) const;
   [[nodiscard]] std::vector<std::string> uses(const std::string& pci) const;
@@ -90,7 +90,7 @@ class Lender {
   bool wait_until(std::chrono::milliseconds patience, const std::function<bool()>& done);
   Outcome<void> keep(const std::string& pci, const Service& service, const Options& options);
   /// The obstacles to taking a lent device back: its uses here, and its borrowers.
-  [[nodiscard]] std::vector<std::string> uses_of_lent(const std::string& pci) const;
+  [[nodiscard]] std::vector<std::string> uses_of_exported(const std::string& pci) const;
   /// If the device was taken back for now only.
   void hint_of_choice(const std::string& pci, const Options& options);
   [[nodiscard]] bool lends_virtual(const std::string& physical) const;

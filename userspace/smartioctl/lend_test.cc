@@ -36,9 +36,9 @@ class LendTest : public testing::Test {
   /// The stock driver's disk is mounted.
   void mount() { proc.put("self/mountinfo", "22 1 259:1 / /data rw - ext4 /dev/nvme0n1 rw\n"); }
 
-  Scratch root;
-  Scratch proc;
-  Scratch etc;
+  ScratchFolder root;
+  ScratchFolder proc;
+  ScratchFolder etc;
   FakeSysfs sysfs{root};
   FakeKernel kernel;
   FakeNvme nvme;
@@ -619,21 +619,12 @@ TEST_F(LendVirtualTest, OfADriveThatHasNoneLeftAreNotLent) {
 
 // ---- rules ----
 
-/// The lines that the core got, as "DEVICE HOSTS".
-std::vector<std::string> told(const FakeSysfs& sysfs) {
-  std::vector<std::string> lines;
-  for (const auto& [name, value] : sysfs.writes) {
-    if (name == "class/smartio_export/allow") lines.push_back(value);
-  }
-  return lines;
-}
-
 TEST_F(LendTest, RulesAreInForceBeforeTheDriverIsLoaded) {
   ASSERT_TRUE(rules.keep({.pci = kFirst, .hosts = {"4c4c4544-0000-2010-8020-80c04f000001"}, .names = {"one"}}));
   ASSERT_TRUE(rules.keep({.pci = kSecond, .hosts = {}, .names = {}}));
   std::vector<std::string> before;
   kernel.loading = [&](const std::string& name) {
-    if (name == "smartio_nvme_mgr") before = told(sysfs);
+    if (name == "smartio_nvme_mgr") before = sysfs.rules();
   };
   ASSERT_TRUE(lender.lend(kFirst, options));
   EXPECT_THAT(before, testing::ElementsAre("0000:01:00.0 4c4c4544-0000-2010-8020-80c04f000001", "0000:02:00.0 none"));
@@ -642,7 +633,7 @@ TEST_F(LendTest, RulesAreInForceBeforeTheDriverIsLoaded) {
 TEST_F(LendTest, ARuleThatCantBeReadLetsNobodyBorrow) {
   etc.put("allow.d/0000:01:00.0.conf", "hosts = [\"borrower\"]\n");
   ASSERT_TRUE(lender.lend(kFirst, options));
-  EXPECT_THAT(told(sysfs), testing::ElementsAre("0000:01:00.0 none"));
+  EXPECT_THAT(sysfs.rules(), testing::ElementsAre("0000:01:00.0 none"));
   EXPECT_THAT(reports, Contains(AllOf(HasSubstr("'borrower' is no UUID"), HasSubstr("no other host may borrow"))));
 }
 

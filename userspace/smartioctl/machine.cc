@@ -211,7 +211,7 @@ Drive read_drive(const Sysfs& sysfs, const Pci& pci, const std::string& name, co
   read_function(pci, name, drive);
   const Config config = pci.config(name);
   if (config.readable(false)) drive.msix = config.msix_entries().value_or(0);
-  const std::string device = "bus/pci/devices/" + name;
+  const std::string device = device_path(name);
   drive.controller = controller_below(sysfs, device);
   if (drive.controller.empty()) return drive;
   const std::string below = fmt::format("{}/nvme/{}", device, drive.controller);

@@ -252,12 +252,12 @@ int run(int argc, char** argv) {
   status->add_flag("--check", arguments.check, "end with status 3 if something is wrong");
   auto* topology = app.add_subcommand("topology", "a drawing of hosts, links and devices, as seen from here");
   auto* fence_command = app.add_subcommand("fence", "shut a host out of the lenders' devices, and wait until it is");
-  auto* unfence_command = app.add_subcommand("unfence", "let a fenced host in again; this one, if it has begun anew");
+  auto* unfence_command = app.add_subcommand("unfence", "let a fenced host in again; this one, if it has restarted");
   for (auto* command : {fence_command, unfence_command}) {
     command->add_option("HOST", arguments.host, "its name or its UUID")->required();
     command->add_option("--at", arguments.at, "only at this lender (default: at all that this host knows)");
   }
-  auto* watch_command = app.add_subcommand("watch", "the list, anew whenever it changes, until Ctrl-C");
+  auto* watch_command = app.add_subcommand("watch", "the list, again whenever it changes, until Ctrl-C");
   watch_command->add_option("-n,--interval", arguments.interval, "seconds between looks")
       ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();

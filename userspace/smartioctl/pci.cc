@@ -27,8 +27,6 @@ constexpr std::size_t kAcsControl = 6;
 constexpr std::uint32_t kAcsRequestRedirect = 1U << 2U;
 constexpr std::size_t kMostCapabilities = 64;
 
-std::string at(const std::string& pci) { return "bus/pci/devices/" + pci; }
-
 }  // namespace
 
 std::uint32_t Config::word(std::size_t offset, unsigned size) const {
@@ -72,15 +70,15 @@ std::optional<Acs> Config::acs() const {
 }
 
 std::string Pci::text(const std::string& pci, std::string_view attribute) const {
-  return sysfs_.text(fmt::format("{}/{}", at(pci), attribute));
+  return sysfs_.text(fmt::format("{}/{}", device_path(pci), attribute));
 }
 
-std::string Pci::driver(const std::string& pci) const { return sysfs_.link(at(pci) + "/driver"); }
+std::string Pci::driver(const std::string& pci) const { return sysfs_.link(device_path(pci) + "/driver"); }
 
 /// The parts of its path below /sys/devices that are root buses and functions, itself excepted.
 std::vector<std::string> Pci::parts(const std::string& pci) const {
   std::error_code error;
-  const auto real = std::filesystem::canonical(sysfs_.path(at(pci)), error);
+  const auto real = std::filesystem::canonical(sysfs_.path(device_path(pci)), error);
   std::vector<std::string> found;
   if (error) return found;
   for (const auto& part : real.parent_path()) {
@@ -107,12 +105,10 @@ std::string Pci::root(const std::string& pci) const {
 
 std::vector<Bar> Pci::bars(const std::string& pci) const {
   std::vector<Bar> found;
-  const std::string all = sysfs_.read(at(pci) + "/resource");
-  std::string_view rest = all;
-  for (unsigned number = 0; number < kBars && !rest.empty(); ++number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const auto words = words_of(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  const std::string all = sysfs_.read(device_path(pci) + "/resource");
+  const auto lines = lines_of(all);
+  for (unsigned number = 0; number < kBars && number < lines.size(); ++number) {
+    const auto words = words_of(lines[number]);
     if (words.size() != 3) continue;
     const auto first = parse_number(words[0]);
     const auto last = parse_number(words[1]);
@@ -124,14 +120,16 @@ std::vector<Bar> Pci::bars(const std::string& pci) const {
   return found;
 }
 
-Config Pci::config(const std::string& pci) const { return Config(sysfs_.read(at(pci) + "/config")); }
+Config Pci::config(const std::string& pci) const { return Config(sysfs_.read(device_path(pci) + "/config")); }
 
-std::string Pci::group(const std::string& pci) const { return sysfs_.link(at(pci) + "/iommu_group"); }
+std::string Pci::group(const std::string& pci) const { return sysfs_.link(device_path(pci) + "/iommu_group"); }
 
-std::string Pci::group_type(const std::string& pci) const { return sysfs_.text(at(pci) + "/iommu_group/type"); }
+std::string Pci::group_type(const std::string& pci) const {
+  return sysfs_.text(device_path(pci) + "/iommu_group/type");
+}
 
 std::vector<std::string> Pci::group_neighbours(const std::string& pci) const {
-  std::vector<std::string> found = sysfs_.list(at(pci) + "/iommu_group/devices");
+  std::vector<std::string> found = sysfs_.list(device_path(pci) + "/iommu_group/devices");
   std::erase_if(found, [&](const std::string& other) {
     return other == pci || text(other, "class").starts_with(kPciBridgeClass);
   });

@@ -208,7 +208,7 @@ std::string topology_text(const View& view) {
     const std::string line = l.state == "up" ? "==== up ====>" : fmt::format("-- {} --", l.state);
     const auto peer = std::ranges::find(view.hosts, l.peer, &Host::uuid);
     const bool fenced = peer != view.hosts.end() && peer->fenced;
-    Node link{.text = fmt::format("{} {} {}{}{}", l.name, line, l.peer_name.empty() ? "(nobody seen)" : l.peer_name,
+    Node link{.text = fmt::format("{} {} {}{}{}", l.name, line, l.peer_name.empty() ? "(no host seen)" : l.peer_name,
                                   fenced ? ", fenced" : "", l.reason.empty() ? "" : ": " + l.reason),
               .below = {}};
     for (const Path& p : view.paths) {

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 View lender() {
-  const Scratch root;
+  const ScratchFolder root;
   put_lender(root);
   const Sysfs sysfs(root.path());
   return read_view(sysfs, Choices(root.path() / "lend.d")).value();
@@ -91,7 +91,7 @@ TEST(Topology, Tree) {
 }
 
 TEST(Functions, AreListedWithTheirAddressAndWhatTheyGive) {
-  const Scratch root;
+  const ScratchFolder root;
   put_borrower_of_function(root);
   const Sysfs sysfs(root.path());
   const View view = read_view(sysfs, Choices(root.path() / "lend.d")).value();

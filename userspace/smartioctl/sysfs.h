@@ -11,6 +11,9 @@
 
 namespace smartio::ctl {
 
+/// The folder of a PCI function ("0000:01:00.0") in sysfs.
+inline std::string device_path(std::string_view pci) { return "bus/pci/devices/" + std::string(pci); }
+
 /// The sysfs of this host, or, with another root, a tree of files like it. Paths are relative to the root. A missing
 /// file reads as empty: devices come and go while the tool looks at them.
 class Sysfs {

@@ -62,7 +62,7 @@ Link read_link(const Sysfs& sysfs, const std::string& name) {
 
 Export read_export(const Sysfs& sysfs, const std::string& pci) {
   const std::string at = "class/smartio_export/" + pci;
-  const std::string device = "bus/pci/devices/" + pci;
+  const std::string device = device_path(pci);
   const std::string controller = controller_below(sysfs, device);
   const std::string below = device + "/nvme/" + controller;
   return {.pci = printable(pci),
@@ -81,9 +81,9 @@ Export read_export(const Sysfs& sysfs, const std::string& pci) {
 Path read_path(const Sysfs& sysfs, const std::string& name) {
   const std::string at = "bus/smartio/devices/" + name;
   const std::string function = sysfs.text(at + "/function");
-  const std::string device = "bus/pci/devices/" + function;
-  Offspring below;
-  if (!function.empty()) below = offspring_of(sysfs, device);
+  const std::string device = device_path(function);
+  Children below;
+  if (!function.empty()) below = children_of(sysfs, device);
   std::ranges::copy(disks_of(sysfs, at), std::back_inserter(below.disks));
   return {.name = printable(name),
           .service = sysfs.text(at + "/service"),

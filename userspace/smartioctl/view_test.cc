@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(View, WithoutTheModule) {
-  const Scratch root;
+  const ScratchFolder root;
   const Sysfs sysfs(root.path());
   const auto view = read_view(sysfs, Choices(root.path() / "lend.d"));
   ASSERT_FALSE(view);
@@ -22,7 +22,7 @@ TEST(View, WithoutTheModule) {
 }
 
 TEST(View, TwoLinksToOneHost) {
-  const Scratch root;
+  const ScratchFolder root;
   put_lender(root);
   root.put("class/smartio_host/bbbb/links", "ntb0\nntb1\n");
   const Sysfs sysfs(root.path());
@@ -32,7 +32,7 @@ TEST(View, TwoLinksToOneHost) {
 }
 
 TEST(View, Lender) {
-  const Scratch root;
+  const ScratchFolder root;
   put_lender(root);
   const Sysfs sysfs(root.path());
   const View view = read_view(sysfs, Choices(root.path() / "lend.d")).value();
@@ -54,7 +54,7 @@ TEST(View, Lender) {
 }
 
 TEST(View, WhoMayBorrow) {
-  const Scratch root;
+  const ScratchFolder root;
   put_lender(root);
   const Sysfs sysfs(root.path());
   const auto allowed = [&] {
@@ -69,7 +69,7 @@ TEST(View, WhoMayBorrow) {
 }
 
 TEST(View, Json) {
-  const Scratch root;
+  const ScratchFolder root;
   put_lender(root);
   const Sysfs sysfs(root.path());
   const auto json = to_json(read_view(sysfs, Choices(root.path() / "lend.d")).value());
@@ -85,7 +85,7 @@ TEST(View, Json) {
 }
 
 TEST(View, Problems) {
-  const Scratch root;
+  const ScratchFolder root;
   put_lender(root);
   root.put("class/smartio_link/ntb0/state", "down\n");
   root.put("class/smartio_link/ntb0/reason", "cable out\n");
@@ -98,7 +98,7 @@ TEST(View, Problems) {
 }
 
 TEST(View, NamespacesByNsid) {
-  const Scratch root;
+  const ScratchFolder root;
   const std::string at = "device/nvme/nvme3/";
   root.put(at + "serial", "A/B\n");
   for (const auto& [disk, nsid] : {std::pair("nvme0c3n1", "10\n"), {"nvme0c3n2", "2\n"}, {"nvme0c3n3", "?\n"}}) {
@@ -114,7 +114,7 @@ TEST(View, NamespacesByNsid) {
 }
 
 TEST(View, DisksOfAController) {
-  const Scratch root;
+  const ScratchFolder root;
   root.put("device/nvme/nvme3/nvme3n1/size", "1");
   root.put("device/nvme/nvme3/nvme0c3n2/size", "1");
   for (const char* other : {"nvme3n1x", "nvme3", "nvme3cn1", "hwmon1", "ng3n1", "nvme3c1", "n1"}) {
@@ -126,7 +126,7 @@ TEST(View, DisksOfAController) {
 }
 
 TEST(View, AFunctionThatWasBorrowed) {
-  const Scratch root;
+  const ScratchFolder root;
   put_borrower_of_function(root);
   const Sysfs sysfs(root.path());
   const View view = read_view(sysfs, Choices(root.path() / "lend.d")).value();
@@ -143,8 +143,8 @@ TEST(View, AFunctionThatWasBorrowed) {
 }
 
 TEST(View, VirtualFunctionsThatAreLent) {
-  const Scratch root;
-  const Scratch etc;
+  const ScratchFolder root;
+  const ScratchFolder etc;
   FakeSysfs sysfs(root);
   sysfs.add_sriov_nic("0000:05:00.0", 7);
   sysfs.write("bus/pci/devices/0000:05:00.0/sriov_drivers_autoprobe", "0");

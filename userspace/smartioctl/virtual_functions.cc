@@ -9,7 +9,7 @@
 namespace smartio::ctl {
 
 std::string VirtualFunctions::at(std::string_view attribute) const {
-  return fmt::format("bus/pci/devices/{}/{}", physical_, attribute);
+  return fmt::format("{}/{}", device_path(physical_), attribute);
 }
 
 unsigned VirtualFunctions::number(std::string_view attribute) const {

@@ -268,8 +268,8 @@ class Reader {
   /// Both hosts' family, and what depends on it. All hosts of a [[host]] are of one.
   void read_family(TableReader& reader, Link& link, const std::vector<std::string>& primaries,
                    const std::vector<std::string>& secondaries) {
-    const Host* primary = primaries.empty() ? nullptr : find_host(primaries.front());
-    const Host* secondary = secondaries.empty() ? nullptr : find_host(secondaries.front());
+    const Host* primary = primaries.empty() ? nullptr : find_host(topology_, primaries.front());
+    const Host* secondary = secondaries.empty() ? nullptr : find_host(topology_, secondaries.front());
     reader.known("vectors");
     if (primary == nullptr || secondary == nullptr) return;
     if (primary->family != secondary->family) {
@@ -282,11 +282,6 @@ class Reader {
     link.family = primary->family;
     const FamilyTraits& family = traits(link.family);
     link.vectors = static_cast<unsigned>(reader.number("vectors", family.vectors.low, family.vectors));
-  }
-
-  [[nodiscard]] const Host* find_host(std::string_view name) const {
-    const auto found = std::ranges::find(topology_.hosts, name, &Host::name);
-    return found == topology_.hosts.end() ? nullptr : &*found;
   }
 
   void add_links(TableReader& reader, Link link, const std::string& cable, std::uint64_t count) {
@@ -333,7 +328,7 @@ class Reader {
     known_host(reader, "host", drive.host);
     add_endpoint(reader, "host", drive.host);
     // With an IOMMU a drive's writes to a window come from QEMU, as a CPU's do.
-    if (const Host* host = find_host(drive.host); host != nullptr && host->iommu != Iommu::none) {
+    if (const Host* host = find_host(topology_, drive.host); host != nullptr && host->iommu != Iommu::none) {
       not_combining(reader, *host, "a drive behind an IOMMU");
     }
     read_media(reader, drive);
@@ -411,7 +406,7 @@ class Reader {
     device.type = found->first;
     device.host = reader.text("host", "host names the host that the device is in");
     known_host(reader, "host", device.host);
-    if (const Host* host = find_host(device.host)) not_combining(reader, *host, "a device of QEMU's own");
+    if (const Host* host = find_host(topology_, device.host)) not_combining(reader, *host, "a device of QEMU's own");
     if (++devices_[device.host] > kMostDevices) {
       reader.complain("host", fmt::format("too many devices of QEMU's own in host {:?}", device.host),
                       fmt::format("at most {} a host", kMostDevices));
@@ -474,7 +469,7 @@ class Reader {
       reader.complain(key, fmt::format("too many devices in host {:?}", name),
                       fmt::format("at most {} NTBs and drives a host", kMostEndpoints));
     }
-    const Host* host = find_host(name);
+    const Host* host = find_host(topology_, name);
     if (host == nullptr || count <= kMostRootPorts) return;
     if (host->one_switch) {
       reader.complain(key, fmt::format("too many devices in host {:?}, which has one_switch", name),
@@ -490,7 +485,7 @@ class Reader {
   void add_ntb(TableReader& reader, const std::string& name) {
     add_endpoint(reader, "between", name);
     const std::size_t ntbs = ++ntbs_[name];
-    const Host* host = find_host(name);
+    const Host* host = find_host(topology_, name);
     if (host == nullptr) return;
     const FamilyTraits& family = traits(host->family);
     if (ntbs <= family.ntbs_of_cpu * host->cpus) return;
@@ -571,6 +566,11 @@ std::string disk_file(const Device& device) { return fmt::format("{}.{}.img", de
 std::string fence_file(const Host& host) { return host.name + ".fences"; }
 
 std::string lan_socket(const Device& device) { return fmt::format("{}.{}.lan.sock", device.host, device.name); }
+
+const Host* find_host(const Topology& topology, std::string_view name) {
+  const auto found = std::ranges::find(topology.hosts, name, &Host::name);
+  return found == topology.hosts.end() ? nullptr : &*found;
+}
 
 std::vector<Endpoint> endpoints(const Topology& topology) {
   std::vector<Endpoint> found;

@@ -191,6 +191,8 @@ Result<Topology> load(const std::filesystem::path& file);
 /// The same from text; `file` is only for messages.
 Result<Topology> parse(std::string_view text, std::string_view file);
 
+/// The host of that name, or null.
+const Host* find_host(const Topology& topology, std::string_view name);
 /// All endpoints, host by host in the file's order; links before drives. The order is the order of root ports.
 std::vector<Endpoint> endpoints(const Topology& topology);
 

@@ -109,19 +109,19 @@ void report(const Figures& figures, const Options& options) {
   for (const Fact& fact : figures.facts) fmt::print("{}: {}\n", fact.what, fact.value);
   bench::write_figures(options.output, to_json(figures, assumptions));
   if (options.page.empty()) return;
-  bench::checked(write_file(options.page, bench::checked(page_of(figures, assumptions, options.plots))));
+  checked(write_file(options.page, checked(page_of(figures, assumptions, options.plots))));
   fmt::print("\nthe report: {}\n", options.page);
 }
 
 /// The exit status: 1 if an I/O costs more than it did.
 int judge_run(const Figures& figures, const Options& options) {
-  const Seen seen = bench::checked(seen_costs(figures));
+  const Seen seen = checked(seen_costs(figures));
   if (!options.renew_gate.empty()) {
     bench::write_figures(options.renew_gate, to_json(limits_of(seen)));
     return 0;
   }
   int status = 0;
-  for (const Aim& aim : judge(seen, bench::checked(limits_from(bench::checked(read_file(options.gate)))))) {
+  for (const Aim& aim : judge(seen, checked(limits_from(checked(read_file(options.gate)))))) {
     fmt::print("{} {}: {}\n", aim.reached ? "ok   " : "WORSE", aim.what, aim.seen);
     if (!aim.reached) status = 1;
   }

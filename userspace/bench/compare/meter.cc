@@ -100,7 +100,7 @@ Measured Meter::measure(const Job& job, unsigned round, unsigned seconds) {
   Measured result{.scenario = scenario_,
                   .job = job,
                   .round = round,
-                  .fio = bench::checked(bench::parse_fio(output, job.write())),
+                  .fio = checked(bench::parse_fio(output, job.write())),
                   .hosts = {},
                   .ledger = bench::ledger_per_io(first_ledger.ledger, last_ledger.ledger, ios),
                   .commands = (last_ledger.drive.commands - first_ledger.drive.commands) / ios,
@@ -152,7 +152,7 @@ Shared share_among(Rig& rig, const std::map<std::string, std::string>& disks, co
     const auto& [ended, last] = to.at(host);
     result.iops[host] = (last - first) / (ended - began);
     const auto output = rig.guests().finish(host, std::chrono::seconds(seconds + kMore + 60));
-    bench::checked(bench::parse_fio(output, false));
+    checked(bench::parse_fio(output, false));
   }
   return result;
 }

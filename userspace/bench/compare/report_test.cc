@@ -5,11 +5,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/scratch_folder.h"
 #include "bench/compare/page.h"
 #include "bench/compare/plots.h"
 #include "bench/compare/tables.h"
 #include "bench/compare/test_figures.h"
-#include "cluster/scratch_folder.h"
 
 namespace smartio::bench_compare {
 namespace {
@@ -102,7 +102,7 @@ TEST(Plots, TheDistributionIsThePublishedDrivesAndThePath) {
 }
 
 TEST(Page, IsWholeAndEscaped) {
-  const cluster::ScratchFolder scratch;
+  const ScratchFolder scratch;
   const auto library = scratch.path() / "vega.min.js";
   std::ofstream(library) << "var vega;";
   const auto page = page_of(some_figures(), {}, library);
@@ -116,7 +116,7 @@ TEST(Page, IsWholeAndEscaped) {
 }
 
 TEST(Page, NeedsItsLibrary) {
-  const cluster::ScratchFolder scratch;
+  const ScratchFolder scratch;
   EXPECT_THAT(page_of(some_figures(), {}, scratch.path() / "none").error().message, HasSubstr("can't be read"));
   const auto library = scratch.path() / "bad.js";
   std::ofstream(library) << "'</script>'";

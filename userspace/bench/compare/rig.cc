@@ -17,8 +17,8 @@ constexpr unsigned kUsualMtu = 1500;
 }  // namespace
 
 void Rig::leave() {
-  if (lent_) return_seconds_.push_back(bench::take_back_whole(guests_, "borrower"));
-  lent_ = false;
+  if (exported_) return_seconds_.push_back(bench::take_back_whole(guests_, "borrower"));
+  exported_ = false;
   auto all = hosts();
   // Borrowers first.
   std::ranges::sort(all, {}, [](const std::string& host) { return host == bench::kLender; });
@@ -51,7 +51,7 @@ std::string Rig::enter(const Scenario& scenario) {
       break;
     case Driver::lent:
       borrow_seconds_.push_back(bench::lend_whole(guests_, scenario.host));
-      lent_ = true;
+      exported_ = true;
       break;
     case Driver::nvmeof:
       enter_fabrics(scenario.parameters);

@@ -31,7 +31,7 @@ class Rig {
 
   [[nodiscard]] bench::Guests& guests() { return guests_; }
   [[nodiscard]] bench::Counters& counters() { return counters_; }
-  [[nodiscard]] std::vector<std::string> hosts() const { return bench::checked(cluster_.running_hosts()); }
+  [[nodiscard]] std::vector<std::string> hosts() const { return checked(cluster_.running_hosts()); }
 
  private:
   void enter_fabrics(const std::string& transport);
@@ -40,7 +40,7 @@ class Rig {
   bench::Guests guests_;
   bench::Counters counters_;
   unsigned mtu_;
-  bool lent_ = false;
+  bool exported_ = false;
   std::vector<double> borrow_seconds_;
   std::vector<double> return_seconds_;
 };

@@ -79,7 +79,7 @@ bench::FioResult fio(Rig& rig, const std::string& disk, std::string_view size, u
   const bench::FioJob job{.rw = "randread", .block = std::string(size), .depth = depth};
   rig.guests().start(kBorrower, bench::fio_command(job, disk, seconds));
   const std::string output = rig.guests().finish(kBorrower, std::chrono::seconds(seconds) + kPatience);
-  return bench::checked(bench::parse_fio(output, false));
+  return checked(bench::parse_fio(output, false));
 }
 
 }  // namespace
@@ -105,8 +105,8 @@ Blackout measure_blackouts(Rig& rig, Transport transport, const std::string& dis
   cluster::clear_interrupt();
   rig.guests().shell(kBorrower, "pkill -INT -x fio");
   rig.guests().finish(kBorrower, kPatience);
-  const auto entries = bench::checked(parse_latencies(rig.guests().file(kBorrower, kLatencies)));
-  result.ms = bench::checked(blackouts(entries, intervals));
+  const auto entries = checked(parse_latencies(rig.guests().file(kBorrower, kLatencies)));
+  result.ms = checked(blackouts(entries, intervals));
   return result;
 }
 

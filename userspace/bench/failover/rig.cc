@@ -69,7 +69,7 @@ void Rig::leave() {
 std::string Rig::enter(Transport transport) {
   transport_ = Transport::smartio;
   cables_.clear();
-  const auto links = bench::checked(cluster_.fabric("link list"));
+  const auto links = checked(cluster_.fabric("link list"));
   for (const auto& link : links.at("links")) cables_.push_back(link.at("name"));
   for (unsigned cable = 0; cable < cables_.size(); ++cable) set_cable(cable, "up");
   leave();
@@ -96,11 +96,11 @@ void Rig::set_cable(unsigned cable, std::string_view state) {
                     {state == "up" ? "mend" : "cut", std::to_string(cable), peer});
     }
   } else {
-    bench::checked(cluster_.fabric(fmt::format("link {} {}", cables_.at(cable), state)));
+    checked(cluster_.fabric(fmt::format("link {} {}", cables_.at(cable), state)));
   }
 }
 
-std::vector<Path> Rig::paths() { return bench::checked(parse_paths(guests_.shell(kBorrower, "nvme_paths"))); }
+std::vector<Path> Rig::paths() { return checked(parse_paths(guests_.shell(kBorrower, "nvme_paths"))); }
 
 void Rig::wait_all_live(std::chrono::seconds patience) {
   auto all_live = [&] {
@@ -113,7 +113,7 @@ void Rig::wait_all_live(std::chrono::seconds patience) {
 unsigned Rig::active_cable() {
   const auto before = paths();
   bench::sleep_for(200ms);
-  return bench::checked(busiest(before, paths()));
+  return checked(busiest(before, paths()));
 }
 
 }  // namespace smartio::bench_failover

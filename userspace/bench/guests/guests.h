@@ -15,13 +15,6 @@
 
 namespace smartio::bench {
 
-/// Any error ends a benchmark: code that works on a cluster throws std::runtime_error, and run_program() prints it.
-template <typename T>
-T checked(Result<T>&& result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
 /// Sleeps. ^C ends it, and it throws then.
 void sleep_for(std::chrono::duration<double> time);
 /// Asks every `pause` until `holds()`. Throws with the text of `late()` after `patience`, and after ^C.

@@ -4,15 +4,14 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "base/text.h"
+
 namespace smartio::bench {
 
 using nlohmann::json;
 
 Symbols::Symbols(std::string_view kallsyms) {
-  while (!kallsyms.empty()) {
-    const auto end = kallsyms.find('\n');
-    const std::string_view line = kallsyms.substr(0, end);
-    kallsyms.remove_prefix(end == std::string_view::npos ? kallsyms.size() : end + 1);
+  for (const std::string_view line : lines_of(kallsyms)) {
     std::uint64_t address = 0;
     const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
     const auto at = static_cast<std::size_t>(rest - line.data());

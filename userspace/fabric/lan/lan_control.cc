@@ -51,7 +51,7 @@ void add_commands(control::Commands& commands, Switch& lan) {
   });
   commands.add("lan HOST up|down", "puts a host on the LAN, or takes it off",
                [&lan](Words words) { return done(lan.set_port(words[1], words[2] == "up")); });
-  commands.add("lan pair HOST HOST up|down", "mends or cuts the way between two hosts",
+  commands.add("lan pair HOST HOST up|down", "restores or cuts the connection between two hosts",
                [&lan](Words words) { return done(lan.set_pair(words[2], words[3], words[4] == "up")); });
   commands.add("lan partition GROUPS…", "as in 'lan partition a,b c': only hosts of one group reach each other",
                [&lan](Words words) {

@@ -41,8 +41,6 @@ std::uint64_t mac_at(std::span<const std::byte> frame, std::size_t at) {
 /// The I/G bit: broadcast and multicast addresses have it (IEEE 802.3, 3.2.3).
 bool is_group(std::uint64_t mac) { return (mac >> 40 & 1) != 0; }
 
-bool try_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
 }  // namespace
 
 Switch::Switch(UniqueFd epoll) : epoll_(std::move(epoll)) {}
@@ -139,7 +137,7 @@ void Switch::receive(std::size_t index) {
   if (!port.fd) return;
   const auto room = port.in.room();
   const auto got = ::recv(port.fd.get(), room.data(), room.size(), MSG_DONTWAIT);
-  if (got == 0 || (got < 0 && !try_again(errno))) return detach(index);
+  if (got == 0 || (got < 0 && !would_block(errno))) return detach(index);
   if (got < 0) return;
   port.in.filled(static_cast<std::size_t>(got));
   while (true) {
@@ -211,7 +209,7 @@ void Switch::flush(std::size_t index) {
     const auto sent = ::send(port.fd.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      if (!try_again(errno)) port.out.clear();  // the connection has ended: receive() detaches it
+      if (!would_block(errno)) port.out.clear();  // the connection has ended: receive() detaches it
       break;
     }
     port.out.pop(static_cast<std::size_t>(sent));

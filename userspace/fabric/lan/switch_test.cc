@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/eventually.h"
+#include "base/scratch_folder.h"
 #include "base/unix_socket.h"
 #include "fabric/lan/lan_control.h"
 
@@ -73,8 +74,6 @@ class Card {
 class SwitchTest : public ::testing::Test {
  protected:
   SwitchTest() {
-    char name[] = "/tmp/smartio-lan-XXXXXX";
-    folder = ::mkdtemp(name);
     lan = Switch::start({{"a", folder / "a"}, {"b", folder / "b"}, {"c", folder / "c"}}).value();
     add_commands(commands, *lan);
     a.emplace(folder / "a", 'a');
@@ -82,10 +81,7 @@ class SwitchTest : public ::testing::Test {
     c.emplace(folder / "c", 'c');
     EXPECT_TRUE(eventually([&] { return port("a").connected && port("b").connected && port("c").connected; }));
   }
-  ~SwitchTest() override {
-    lan.reset();
-    std::filesystem::remove_all(folder);
-  }
+  ~SwitchTest() override { lan.reset(); }
   PortStatus port(std::string_view name) {
     for (const auto& status : lan->status())
       if (status.name == name) return status;
@@ -104,7 +100,7 @@ class SwitchTest : public ::testing::Test {
     EXPECT_EQ(b->receive(), "C");
   }
 
-  std::filesystem::path folder;
+  ScratchFolder folder;
   std::unique_ptr<Switch> lan;
   control::Commands commands;
   std::optional<Card> a, b, c;
@@ -302,7 +298,7 @@ TEST_F(SwitchTest, RefusesPortsThatCannotBe) {
 TEST_F(SwitchTest, LeavesNoSocketBehind) {
   lan.reset();
   EXPECT_TRUE(a->ended());
-  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 }  // namespace

@@ -95,11 +95,11 @@ RegisterFile::Effects AmdRegisters::write(std::uint64_t offset, std::uint64_t va
   for (unsigned half = 0; half < 2; half++) {
     const auto half_mask = static_cast<std::uint32_t>(mask >> (32 * half));
     if (half_mask == 0) continue;
-    const auto [own, doorbells, narrowed, heard] =
+    const auto [own, doorbells, narrowed, handled] =
         write32(offset + 4 * half, static_cast<std::uint32_t>(value >> (32 * half)), half_mask);
     effects.own |= own;
     effects.doorbells |= doorbells;
-    effects.heard_of_loss |= heard;
+    effects.loss_handled |= handled;
   }
   return effects;
 }
@@ -135,9 +135,9 @@ RegisterFile::Effects AmdRegisters::write32(std::uint64_t offset, std::uint32_t 
       return {.own = before & ~doorbell_mask_ & doorbell_status_};
     }
     case reg::INTSTAT: {
-      const bool heard = (event_status_ & value & kLinkDownEvent) != 0;
+      const bool handled = (event_status_ & value & kLinkDownEvent) != 0;
       event_status_ &= ~value;
-      return {.own = next_event(), .heard_of_loss = heard};
+      return {.own = next_event(), .loss_handled = handled};
     }
     case reg::INTMASK: {
       const auto before = event_mask_;
@@ -165,7 +165,7 @@ Vectors AmdRegisters::report_link(bool up) {
   return next_event();
 }
 
-bool AmdRegisters::loss_unheard() const {
+bool AmdRegisters::loss_pending() const {
   if (!ready() || (event_mask_ & kLinkDownEvent) != 0) return false;
   return (event_status_ & kLinkDownEvent) != 0 || std::ranges::contains(waiting_events_, kLinkDownEvent);
 }

@@ -29,7 +29,7 @@ class AmdRegisters final : public RegisterFile {
   /// The driver understands one bit in INTSTAT at a time, so the other bits wait until it is cleared. Of a long
   /// up-and-down only the last change is kept.
   Vectors report_link(bool up) override;
-  [[nodiscard]] bool loss_unheard() const override;
+  [[nodiscard]] bool loss_pending() const override;
   [[nodiscard]] bool ready() const override { return (sideinfo_ & amd::kSideReady) != 0; }
   [[nodiscard]] std::optional<unsigned> steers_window(std::uint64_t offset) const override;
   void describe(SideStatus& status) const override;

@@ -38,7 +38,7 @@ Cable::Cable(const Config& config)
   primary_.peer_ = &secondary_;
   secondary_.peer_ = &primary_;
   if (!enabled_by_both()) wire_.state = LinkState::down;
-  wire_.wishes_changed = [this] { follow_wishes(); };
+  wire_.link_enables_changed = [this] { apply_link_enables(); };
   trainer_ = std::jthread([this](const std::stop_token& stop) { train(stop); });
 }
 
@@ -48,7 +48,7 @@ Cable::~Cable() {
   secondary_.buffers_.reset();
 }
 
-bool Cable::enabled_by_both() const { return primary_.wants_link() && secondary_.wants_link(); }
+bool Cable::enabled_by_both() const { return primary_.link_enabled() && secondary_.link_enabled(); }
 
 Cable::Change Cable::set(LinkState state) {
   if (wire_.state.exchange(state) == state) return {};
@@ -69,10 +69,10 @@ void Cable::finish(const Change& change) {
 
 /// When a link that is down may come up: not before both drivers enable it and have dealt with its loss.
 std::optional<Cable::Clock::time_point> Cable::may_rise_at() const {
-  if (order_ != LinkState::up || !enabled_by_both() || primary_.loss_unheard() || secondary_.loss_unheard())
+  if (order_ != LinkState::up || !enabled_by_both() || primary_.loss_pending() || secondary_.loss_pending())
     return std::nullopt;
-  return std::max(not_before_, training_ + std::max({down_at_, primary_.heard_at_, secondary_.heard_at_,
-                                                     primary_.wished_at_, secondary_.wished_at_}));
+  return std::max(not_before_, training_ + std::max({down_at_, primary_.loss_handled_at_, secondary_.loss_handled_at_,
+                                                     primary_.link_enabled_at_, secondary_.link_enabled_at_}));
 }
 
 Cable::Change Cable::rise_if_due() {
@@ -88,7 +88,7 @@ void Cable::order(LinkState order, std::optional<std::chrono::nanoseconds> flap)
     order_ = order;
     to_be_plugged_ = flap.has_value();
     not_before_ = flap ? Clock::now() + *flap : Clock::time_point{};
-    news_++;
+    changes_++;
     if (order == LinkState::down || flap)
       change = set(LinkState::down);
     else if (order == LinkState::silent)
@@ -112,11 +112,11 @@ void Cable::plug_if_due() {
   if (plugged_) plugged_(true);
 }
 
-void Cable::follow_wishes() {
+void Cable::apply_link_enables() {
   Change change;
   {
     const std::scoped_lock lock(wire_.registers);
-    news_++;
+    changes_++;
     if (!enabled_by_both()) change = set(LinkState::down);
   }
   wake_.notify_all();
@@ -126,7 +126,7 @@ void Cable::follow_wishes() {
 void Cable::train(const std::stop_token& stop) {
   std::unique_lock lock(wire_.registers);
   while (!stop.stop_requested()) {
-    const auto news = [this, seen = news_] { return news_ != seen; };
+    const auto changed = [this, seen = changes_] { return changes_ != seen; };
     if (to_be_plugged_ && Clock::now() >= not_before_) {
       lock.unlock();
       plug_if_due();
@@ -134,15 +134,15 @@ void Cable::train(const std::stop_token& stop) {
     } else if (to_be_plugged_) {
       // a copy: the wait looks at its time without the lock
       const Clock::time_point until = not_before_;
-      wake_.wait_until(lock, stop, until, news);
+      wake_.wait_until(lock, stop, until, changed);
     } else if (wire_.state.load() != LinkState::down || order_ != LinkState::up || !enabled_by_both()) {
-      wake_.wait(lock, stop, news);
+      wake_.wait(lock, stop, changed);
     } else if (const Change change = rise_if_due(); change.to) {
       lock.unlock();
       finish(change);
       lock.lock();
     } else {
-      wake_.wait_until(lock, stop, may_rise_at().value_or(Clock::now() + kLook), news);
+      wake_.wait_until(lock, stop, may_rise_at().value_or(Clock::now() + kLook), changed);
     }
   }
 }

@@ -52,8 +52,8 @@ class Cable {
   /// dealt with the event. A real link trains for longer than an interrupt takes. An emulated host may be stopped for
   /// longer than that. It must not get data over the link before its driver knows of the loss.
   ///
-  /// Where the drivers control the link (RegisterFile::wants_link), it comes up only if both enable it. Training takes
-  /// as long then.
+  /// Where the drivers control the link (RegisterFile::link_enabled), it comes up only if both enable it. Training
+  /// takes as long then.
   void up();
   void down();
   void silent();
@@ -92,7 +92,7 @@ class Cable {
 
   // Without:
   void order(LinkState order, std::optional<std::chrono::nanoseconds> flap = {});
-  void follow_wishes();
+  void apply_link_enables();
   void finish(const Change& change);
   void plug_if_due();
   void train(const std::stop_token& stop);
@@ -108,7 +108,7 @@ class Cable {
   LinkState order_ = LinkState::up;  ///< as state, but of the cable: the link may not have come up yet
   Clock::time_point not_before_;     ///< a flapping cable is in again
   Clock::time_point down_at_;
-  unsigned news_ = 0;           ///< changes when the trainer has to look again
+  unsigned changes_ = 0;        ///< changes when the trainer has to look again
   bool to_be_plugged_ = false;  ///< a flapping cable: plugged_ is to be called at not_before_
 
   std::mutex plug_;  ///< the order of calls of plugged_; taken before wire_.registers

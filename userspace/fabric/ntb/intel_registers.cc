@@ -34,7 +34,7 @@ void IntelRegisters::reset() {
   link_control_ = 0;
   link_ = false;
   link_changed_ = false;
-  link_is_news_ = false;
+  link_up_pending_ = false;
   ppd0_ = 0;
 }
 
@@ -162,7 +162,7 @@ RegisterFile::Effects IntelRegisters::write_interrupts(std::uint64_t offset, std
   // The link's bit stands as long as SLOTSTS says that the link has changed.
   if (link_changed_) cleared &= ~kLinkBit;
   status_ &= ~cleared;
-  return {.heard_of_loss = (cleared & kLinkBit) != 0 && !link_};
+  return {.loss_handled = (cleared & kLinkBit) != 0 && !link_};
 }
 
 RegisterFile::Effects IntelRegisters::write32(std::uint64_t offset, std::uint32_t value, std::uint32_t mask) {
@@ -221,7 +221,7 @@ Vectors IntelRegisters::report_link(bool up) {
   const auto before = asserted();
   link_ = up;
   status_ |= kLinkBit;
-  link_is_news_ = up && (disabled_ & kLinkBit) == 0;
+  link_up_pending_ = up && (disabled_ & kLinkBit) == 0;
   Vectors vectors = raised(before);
   // Each change of SLOTSTS interrupts, even with its status bit set: a change may come between the driver's clearing of
   // the two.
@@ -231,15 +231,15 @@ Vectors IntelRegisters::report_link(bool up) {
 }
 
 Vectors IntelRegisters::loaded(std::uint64_t offset) {
-  if (offset != reg::LINK_CTRL || !link_is_news_ || link_changed_) return 0;
+  if (offset != reg::LINK_CTRL || !link_up_pending_ || link_changed_) return 0;
   const auto before = asserted();
-  link_is_news_ = false;
+  link_up_pending_ = false;
   return raised(before);
 }
 
-bool IntelRegisters::wants_link() const { return (ppd0_ & kTrain) != 0 && (link_control_ & kLinkDisable) == 0; }
+bool IntelRegisters::link_enabled() const { return (ppd0_ & kTrain) != 0 && (link_control_ & kLinkDisable) == 0; }
 
-bool IntelRegisters::loss_unheard() const { return wants_link() && !link_ && (asserted() & kLinkBit) != 0; }
+bool IntelRegisters::loss_pending() const { return link_enabled() && !link_ && (asserted() & kLinkBit) != 0; }
 
 std::optional<unsigned> IntelRegisters::steers_window(std::uint64_t offset) const {
   if (!is_translation(offset)) return std::nullopt;

@@ -34,10 +34,10 @@ class IntelRegisters final : public RegisterFile {
   Effects write(std::uint64_t offset, std::uint64_t value, std::uint64_t mask) override;
   Vectors ring(std::uint32_t bits) override;
   Vectors report_link(bool up) override;
-  [[nodiscard]] bool wants_link() const override;
+  [[nodiscard]] bool link_enabled() const override;
   void leave_link() override { ppd0_ = 0; }
-  [[nodiscard]] bool loss_unheard() const override;
-  [[nodiscard]] bool ready() const override { return wants_link(); }
+  [[nodiscard]] bool loss_pending() const override;
+  [[nodiscard]] bool ready() const override { return link_enabled(); }
   [[nodiscard]] std::optional<unsigned> steers_window(std::uint64_t offset) const override;
   void place_window(unsigned window, std::uint64_t address) override;
   void describe(SideStatus& status) const override;
@@ -58,7 +58,7 @@ class IntelRegisters final : public RegisterFile {
   /// The status bits that interrupt now: those that are not disabled. A doorbell waits until the driver is notified of
   /// its link. Else a host that stands still takes the two interrupts in any order, and clients forget the doorbell.
   [[nodiscard]] std::uint64_t asserted() const {
-    return status_ & ~disabled_ & (link_is_news_ ? intel::kLinkBit : ~0ULL);
+    return status_ & ~disabled_ & (link_up_pending_ ? intel::kLinkBit : ~0ULL);
   }
   /// The vectors of the bits that are asserted now and were not `before`.
   [[nodiscard]] Vectors raised(std::uint64_t before) const;
@@ -73,9 +73,9 @@ class IntelRegisters final : public RegisterFile {
   std::array<std::uint32_t, intel::kScratchpads> scratchpads_{};
   std::array<std::uint32_t, 3> latency_{};  ///< LTR_SWSEL, LTR_ACTIVE, LTR_IDLE
   std::uint32_t link_control_ = 0;
-  bool link_ = false;          ///< LINK_STATUS
-  bool link_changed_ = false;  ///< SLOTSTS
-  bool link_is_news_ = false;  ///< it came up, and the driver has not read LINK_STATUS since
+  bool link_ = false;             ///< LINK_STATUS
+  bool link_changed_ = false;     ///< SLOTSTS
+  bool link_up_pending_ = false;  ///< it came up, and the driver has not read LINK_STATUS since
   std::uint32_t ppd0_ = 0;
 };
 

@@ -3,15 +3,12 @@
 // A guest can queue 6 to 7 million a second by measurement; the target is 10 million.
 #include <benchmark/benchmark.h>
 #include <spdlog/spdlog.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <memory>
-#include <stdexcept>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "fabric/ntb/amd.h"
 #include "fabric/ntb/cable.h"
 #include "fabric/pci/host.h"
@@ -29,38 +26,30 @@ using namespace smartio;
 constexpr std::size_t kStores = 200;  // what QEMU puts into one message at most
 constexpr std::size_t kMemory = 16 << 20;
 
-template <typename T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
 /// Two hosts joined by a cable, each with a client in QEMU's place; host b has memory and has opened its window.
 struct Pair {
   Pair() {
-    char name[] = "/tmp/smartio-bench-XXXXXX";
-    folder = ::mkdtemp(name);
     for (const auto side : {ntb::Side::primary, ntb::Side::secondary}) {
       auto& host = side == ntb::Side::primary ? host_a : host_b;
       auto& endpoint = host.add("ntb0", cable.function(side));
       const auto socket = folder / (host.name() + ".sock");
-      servers.push_back(must(vfio_user::Server::start(endpoint, socket)));
-      clients.push_back(must(vfio_user::Client::open(socket)));
-      must(clients.back().store<std::uint16_t>(vfio_user::kConfigRegion, 4, 6));  // Command: memory space, bus master
+      servers.push_back(checked(vfio_user::Server::start(endpoint, socket)));
+      clients.push_back(checked(vfio_user::Client::open(socket)));
+      checked(
+          clients.back().store<std::uint16_t>(vfio_user::kConfigRegion, 4, 6));  // Command: memory space, bus master
     }
-    must(b().dma_map({0}, kMemory, memory.raw_fd(), 0));
-    must(b().store<std::uint64_t>(0, ntb::amd::reg::PEER_VIEW + ntb::amd::reg::BAR23XLAT, 0));
-    must(b().store<std::uint64_t>(0, ntb::amd::reg::PEER_VIEW + ntb::amd::reg::BAR23LMT, kMemory));
+    checked(b().dma_map({0}, kMemory, memory.raw_fd(), 0));
+    checked(b().store<std::uint64_t>(0, ntb::amd::reg::PEER_VIEW + ntb::amd::reg::BAR23XLAT, 0));
+    checked(b().store<std::uint64_t>(0, ntb::amd::reg::PEER_VIEW + ntb::amd::reg::BAR23LMT, kMemory));
   }
   ~Pair() {
     clients.clear();
     servers.clear();
-    std::filesystem::remove_all(folder);
   }
   vfio_user::Client& a() { return clients[0]; }
   vfio_user::Client& b() { return clients[1]; }
 
-  std::filesystem::path folder;
+  ScratchFolder folder;
   pci::TestMemory memory{kMemory};
   ntb::Cable cable{{.name = "ab", .windows = {kMemory, 1 << 16}}};
   pci::MemoryFiles files;
@@ -84,9 +73,9 @@ void window_stores_from_a_guest(benchmark::State& state) {
   Pair pair;
   std::vector<vfio_user::WriteMultiStore> stores;
   for (std::uint64_t i = 0; i < kStores; i++) stores.push_back({8 * i, 2, 8, i});
-  for (auto _ : state) must(pair.a().post_many(stores));
+  for (auto _ : state) checked(pair.a().post_many(stores));
   // A read behind them: what was queued in the socket has been drained when it is answered.
-  must(pair.a().load<std::uint32_t>(0, ntb::amd::reg::SIDEINFO));
+  checked(pair.a().load<std::uint32_t>(0, ntb::amd::reg::SIDEINFO));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kStores));
 }
 BENCHMARK(window_stores_from_a_guest)->MinTime(2)->UseRealTime();
@@ -104,7 +93,7 @@ BENCHMARK(device_write_4k);
 
 void register_read_round_trip(benchmark::State& state) {
   Pair pair;
-  for (auto _ : state) benchmark::DoNotOptimize(must(pair.a().load<std::uint32_t>(0, ntb::amd::reg::DBSTAT)));
+  for (auto _ : state) benchmark::DoNotOptimize(checked(pair.a().load<std::uint32_t>(0, ntb::amd::reg::DBSTAT)));
 }
 BENCHMARK(register_read_round_trip)->UseRealTime();
 

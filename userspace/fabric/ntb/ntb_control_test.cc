@@ -170,16 +170,16 @@ TEST_F(LinkCommands, Ledger) {
 
 /// As Fabric does it where a topology says surprise_removal.
 TEST_F(LinkCommands, ACableTellsWhenItIsPulledAndWhenItIsIn) {
-  std::vector<bool> heard;
+  std::vector<bool> seen;
   std::mutex mutex;
   const auto all = [&] {
     const std::scoped_lock lock(mutex);
-    return heard;
+    return seen;
   };
   Cable cable{{.name = "c", .windows = {1 << 20, 1 << 16}}};
   cable.follow_plug([&](bool in) {
     const std::scoped_lock lock(mutex);
-    heard.push_back(in);
+    seen.push_back(in);
   });
   cable.down();
   EXPECT_THAT(all(), ElementsAre(false));

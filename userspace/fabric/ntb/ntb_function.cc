@@ -92,7 +92,7 @@ Outcome NtbFunction::write_registers(std::uint64_t offset, std::span<const std::
   bool lost = false;
   bool drain_own = false;
   bool drain_peer = false;
-  bool wishes_changed = false;
+  bool link_enables_changed = false;
   combining_.flush();
   {
     const std::scoped_lock lock(wire_.registers);
@@ -117,15 +117,15 @@ Outcome NtbFunction::write_registers(std::uint64_t offset, std::span<const std::
       }
       std::uint64_t lanes = mask << (8 * lane);
       if (&owner != this) lanes &= owner.registers_->writable_by_peer(first);
-      const bool before = owner.wants_link();
+      const bool before = owner.link_enabled();
       const auto effects = owner.registers_->write(first, value << (8 * lane), lanes);
-      if (owner.wants_link() != before) {
-        owner.wished_at_ = std::chrono::steady_clock::now();
-        wishes_changed = true;
+      if (owner.link_enabled() != before) {
+        owner.link_enabled_at_ = std::chrono::steady_clock::now();
+        link_enables_changed = true;
       }
       (&owner == this ? signals.own : signals.peer) |= effects.own;
       (&owner == this ? drain_own : drain_peer) |= effects.window_narrowed;
-      if (effects.heard_of_loss) owner.heard_at_ = std::chrono::steady_clock::now();
+      if (effects.loss_handled) owner.loss_handled_at_ = std::chrono::steady_clock::now();
       if (effects.doorbells != 0) {
         if (!reachable) {
           lost = true;
@@ -137,7 +137,7 @@ Outcome NtbFunction::write_registers(std::uint64_t offset, std::span<const std::
       }
     }
   }
-  if (wishes_changed) wire_.wishes_changed();
+  if (link_enables_changed) wire_.link_enables_changed();
   if (drain_own) drain_writes();
   if (drain_peer) peer_->drain_writes();
   send(signals);
@@ -335,13 +335,13 @@ void NtbFunction::connected() {
 void NtbFunction::leave_link() {
   {
     const std::scoped_lock lock(wire_.registers);
-    const bool before = wants_link();
+    const bool before = link_enabled();
     registers_->leave_link();
-    if (wants_link() == before) return;
-    wished_at_ = std::chrono::steady_clock::now();
+    if (link_enabled() == before) return;
+    link_enabled_at_ = std::chrono::steady_clock::now();
     link_seen_ = false;  // no driver is left on this side to be notified
   }
-  wire_.wishes_changed();
+  wire_.link_enables_changed();
 }
 
 void NtbFunction::disconnected() {

@@ -70,8 +70,8 @@ class NtbFunction final : public pci::Function {
   [[nodiscard]] std::uint32_t read_word(std::uint64_t offset, bool& crossed, Vectors& own);
   Vectors follow_link();
   [[nodiscard]] bool link_is_up() const;
-  [[nodiscard]] bool loss_unheard() const { return registers_->loss_unheard(); }
-  [[nodiscard]] bool wants_link() const { return registers_->wants_link(); }
+  [[nodiscard]] bool loss_pending() const { return registers_->loss_pending(); }
+  [[nodiscard]] bool link_enabled() const { return registers_->link_enabled(); }
 
   // Without:
   void leave_link();
@@ -101,9 +101,9 @@ class NtbFunction final : public pci::Function {
 
   const std::unique_ptr<RegisterFile> registers_;
   bool connected_ = false;
-  bool link_seen_ = false;                           ///< the last state that this side's driver was notified of
-  std::chrono::steady_clock::time_point heard_at_;   ///< when it had last dealt with the loss of its link
-  std::chrono::steady_clock::time_point wished_at_;  ///< when it last began to want the link, or ceased to
+  bool link_seen_ = false;                                 ///< the last state that this side's driver was notified of
+  std::chrono::steady_clock::time_point loss_handled_at_;  ///< when it had last dealt with the loss of its link
+  std::chrono::steady_clock::time_point link_enabled_at_;  ///< when it last began to want the link, or ceased to
 
   WriteGate incoming_;  ///< writes that come out on this side
   CombiningBuffer combining_;

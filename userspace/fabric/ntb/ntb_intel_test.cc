@@ -43,10 +43,10 @@ class Intel : public ::testing::Test {
       driver->enable_link();
     }
     ASSERT_TRUE(eventually([&] { return cable.is_up() && host_a.interrupts() > 0 && host_b.interrupts() > 0; }));
-    heard();
+    take_link_events();
   }
   /// Both drivers take the link's event.
-  void heard() {
+  void take_link_events() {
     a.poll_link();
     b.poll_link();
     host_a.take();
@@ -177,7 +177,7 @@ TEST_F(Intel, DisablingTakesTheLinkDownOnBothSides) {
   EXPECT_EQ(cable.state(), LinkState::down);
   EXPECT_THAT(host_a.take(), ElementsAre(32));
   EXPECT_THAT(host_b.take(), ElementsAre(32));
-  heard();
+  take_link_events();
   a.enable_link();
   EXPECT_TRUE(eventually([&] { return a.link() && b.link(); }));
 }
@@ -199,7 +199,7 @@ TEST_F(Intel, LinksBitStandsAsLongAsTheSlotSaysSo) {
 TEST_F(Intel, EachChangeOfTheSlotInterrupts) {
   link_up();
   cable.down();
-  heard();
+  take_link_events();
   cable.up();
   EXPECT_THAT(host_a.take(), ElementsAre(32));
   a.write(reg::SLOTSTS + 2, kLinkChanged >> 16, 2);
@@ -224,13 +224,13 @@ TEST_F(Intel, CableOutAndIn) {
   EXPECT_FALSE(a.link());
   EXPECT_THAT(host_a.take(), ElementsAre(32));
   EXPECT_THAT(host_b.take(), ElementsAre(32));
-  heard();
+  take_link_events();
   cable.up();
   EXPECT_TRUE(cable.is_up());
   EXPECT_TRUE(a.link() && b.link());
   EXPECT_THAT(host_a.take(), ElementsAre(32));
   a.disable_link();
-  heard();
+  take_link_events();
   cable.down();
   EXPECT_THAT(host_a.take(), IsEmpty()) << "no link was there to be lost";
   a.enable_link();
@@ -275,7 +275,7 @@ TEST_F(Intel, SilentLinkLosesWhatIsSentAndTellsNobody) {
   cable.silent();
   a.disable_link();
   EXPECT_FALSE(b.link()) << "the link itself is seen to go";
-  heard();
+  take_link_events();
   cable.up();
   EXPECT_EQ(cable.state(), LinkState::down);
   a.enable_link();
@@ -340,7 +340,7 @@ TEST_F(Intel, DoorbellWaitsUntilTheDriverHasHeardOfTheLink) {
   link_up();
   b.write(reg::INT_DISABLE, 0, 8);
   cable.down();
-  heard();
+  take_link_events();
   cable.up();
   a.poll_link();
   EXPECT_THAT(host_b.take(), ElementsAre(32));
@@ -352,7 +352,7 @@ TEST_F(Intel, DoorbellWaitsUntilTheDriverHasHeardOfTheLink) {
   EXPECT_THAT(host_b.take(), ElementsAre(3));
   cable.down();
   b.write(reg::INT_STATUS, 8, 8);
-  heard();
+  take_link_events();
   cable.up();
   a.poll_link();
   host_b.take();

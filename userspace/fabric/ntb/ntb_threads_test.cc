@@ -207,7 +207,7 @@ TEST_P(ShuttingIntel, WaitsForTheWriteUnderWay) {
     shut = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_FALSE(shut) << "returned while a write was under way";
+  EXPECT_FALSE(shut) << "returned while a write was in flight";
   host_b.pause = false;
   closer.join();
   EXPECT_EQ(host_b.landed, 1U);

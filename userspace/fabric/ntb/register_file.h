@@ -67,7 +67,7 @@ class RegisterFile {
     Vectors own = 0;               ///< interrupts to this side
     std::uint32_t doorbells = 0;   ///< bits of the peer to ring
     bool window_narrowed = false;  ///< an open window was moved or shut: writes in flight must end first
-    bool heard_of_loss = false;    ///< the driver has dealt with the loss of its link
+    bool loss_handled = false;     ///< the driver has dealt with the loss of its link
   };
   /// Writes the bytes of `value` that `mask` selects to the 8 bytes at `offset` (a multiple of 8). A 64-bit register
   /// changes at once.
@@ -81,12 +81,12 @@ class RegisterFile {
   virtual Vectors report_link(bool up) = 0;
 
   /// Whether the driver has the link trained. A family whose driver has no say always does.
-  [[nodiscard]] virtual bool wants_link() const { return true; }
+  [[nodiscard]] virtual bool link_enabled() const { return true; }
   /// The side is about to be reset: it no longer wants the link, if it has a say.
   virtual void leave_link() {}
 
   /// A driver that wants to hear of lost links has not dealt with the loss of its link yet.
-  [[nodiscard]] virtual bool loss_unheard() const = 0;
+  [[nodiscard]] virtual bool loss_pending() const = 0;
   [[nodiscard]] virtual bool ready() const = 0;
   /// The window of which a register of BAR0 says where it comes out, or how much of it is open.
   [[nodiscard]] virtual std::optional<unsigned> steers_window(std::uint64_t offset) const = 0;

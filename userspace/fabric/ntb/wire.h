@@ -30,7 +30,7 @@ struct Wire {
   /// The window whose translation and limit keep their values, on both sides; kWindows: none.
   std::atomic<unsigned> stuck_window{kWindows};
   /// Called when a side begins or ceases to want the link, without `registers` held. Set by Cable.
-  std::function<void()> wishes_changed;
+  std::function<void()> link_enables_changed;
   ledger::LinkLedger ledger;
 };
 

@@ -4,19 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <random>
-#include <thread>
 #include <vector>
 
+#include "base/eventually.h"
 #include "fabric/ntb/ntb_test_support.h"
 
 namespace smartio::ntb {
 namespace {
-
-using namespace std::chrono_literals;
 
 /// What came out of the buffers.
 struct Written {
@@ -169,8 +166,7 @@ TEST(WriteCombining, MoreLinesThanBuffersEvictSome) {
 TEST(WriteCombining, AStoreWithoutAFenceComesByItself) {
   Buffers buffers(1);
   buffers.store(0, 1);
-  const auto deadline = std::chrono::steady_clock::now() + 10s;
-  while (buffers.written().empty() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(eventually([&] { return !buffers.written().empty(); }));
   EXPECT_EQ(buffers.written().size(), 1);
 }
 

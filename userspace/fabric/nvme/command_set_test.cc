@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "base/scratch_folder.h"
 #include "fabric/nvme/fake_command.h"
 #include "fabric/nvme/spec_identify.h"
 #include "fabric/nvme/spec_log.h"
@@ -229,10 +230,9 @@ TEST(DriveSetUp, TakesATopologysDrive) {
 }
 
 TEST(DriveSetUp, FilesKeepWhatWasWritten) {
-  std::string folder = (std::filesystem::temp_directory_path() / "smartio-drive-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const ScratchFolder folder;
   DriveConfig config = TestDrive::small();
-  config.backing = std::filesystem::path(folder) / "disk";
+  config.backing = folder / "disk";
   {
     TestDrive drive(config);
     EXPECT_TRUE(drive.write(3, pattern(512, 1)).ok());
@@ -252,9 +252,8 @@ TEST(DriveSetUp, FilesKeepWhatWasWritten) {
     EXPECT_TRUE(drive.commands.add_namespace({.size = 1 << 20, .block_size = 4096}).has_value());
     EXPECT_EQ(drive.read(4, 1, 2), std::vector<std::byte>(4096)) << "a new namespace is empty";
   }
-  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(folder) / "disk"));
-  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(folder) / "disk.ns2"));
-  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(std::filesystem::exists(folder / "disk"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "disk.ns2"));
 }
 
 // One worker, and all calls of the control socket, at the same time: for the sanitizers. Each status that the worker

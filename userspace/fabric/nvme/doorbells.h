@@ -83,9 +83,9 @@ class Doorbells {
     const auto woken = [this] { return !sleeping_.load(); };
     if (!anything()) {
       if (deadline) {
-        bell_.wait_until(lock, *deadline, woken);
+        wake_.wait_until(lock, *deadline, woken);
       } else {
-        bell_.wait(lock, woken);
+        wake_.wait(lock, woken);
       }
     }
     sleeping_.store(false);
@@ -107,7 +107,7 @@ class Doorbells {
       const std::lock_guard lock(mutex_);
       sleeping_.store(false);
     }
-    bell_.notify_one();
+    wake_.notify_one();
   }
 
   const unsigned count_;
@@ -117,7 +117,7 @@ class Doorbells {
   std::atomic<bool> work_{false};
   std::atomic<bool> sleeping_{false};
   std::mutex mutex_;  // the bell's; guards nothing else
-  std::condition_variable bell_;
+  std::condition_variable wake_;
 };
 
 }  // namespace smartio::nvme

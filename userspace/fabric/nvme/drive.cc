@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "fabric/nvme/drive.h"
 
-#include <functional>
 #include <utility>
+
+#include "base/text.h"
 
 namespace smartio::nvme {
 namespace {
@@ -14,7 +15,7 @@ ControllerConfig controller_config(const DriveConfig& config) {
           .sgl = config.sgl,
           .vendor = config.pci_vendor,
           .subsystem_vendor = config.pci_subsystem_vendor,
-          .serial = std::hash<std::string>{}(config.host + "/" + config.name) | 1};
+          .serial = fnv1a(config.host + "/" + config.name) | 1};
 }
 
 }  // namespace

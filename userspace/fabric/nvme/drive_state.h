@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Shared by the command set's parts: the state of one drive, and one command while it is carried out on it. Internal to
-// command_set.cc, admin_*.cc, io_*.cc, identify.cc, log_pages.cc and features.cc.
+// Shared by the command set's parts: the state of one drive, and one command while it is carried out on it.
 #pragma once
 
 #include <array>
@@ -198,7 +197,7 @@ Status format_nvm(ActiveCommand& x);  // admin_erase.cc
 Status sanitize(ActiveCommand& x);
 Status firmware_download(ActiveCommand& x);  // admin_firmware.cc
 Status firmware_commit(ActiveCommand& x);
-Status device_self_test(ActiveCommand& x);  // admin_self_test.cc
+Status device_self_test(ActiveCommand& x);  // admin_selftest.cc
 Status io_read(ActiveCommand& x);           // io_transfer.cc
 Status io_write(ActiveCommand& x);
 Status io_compare(ActiveCommand& x);

@@ -20,7 +20,7 @@ std::uint8_t Health::critical_warning() const {
 }
 
 std::uint64_t Health::power_on_hours() const {
-  const auto on = std::chrono::steady_clock::now() - born_;
+  const auto on = std::chrono::steady_clock::now() - powered_on_;
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::hours>(on).count());
 }
 

@@ -79,7 +79,7 @@ class Health {
   std::uint8_t spare_ = 100;
   std::uint8_t used_ = 0;
   std::array<Thresholds, kSensors + 1> thresholds_{};
-  std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point powered_on_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace smartio::nvme

@@ -12,28 +12,13 @@
 #include <memory>
 #include <random>
 
+#include "base/scratch_folder.h"
 #include "fabric/nvme/fake_command.h"
 
 namespace smartio::nvme {
 namespace {
 
 using test::pattern;
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "smartio-store-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::vector<std::byte> content(Store& store, std::uint64_t lba, std::uint64_t blocks = 1) {
   std::vector<std::byte> scratch(blocks * store.block_size());
@@ -58,7 +43,7 @@ class MediaTest : public testing::TestWithParam<bool> {
     EXPECT_TRUE(media.has_value());
     return std::move(*media);
   }
-  Folder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_P(MediaTest, ReadsBackWhatWasWritten) {
@@ -102,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(RamAndFile, MediaTest, testing::Bool(),
                          [](const auto& kind) { return kind.param ? "File" : "Ram"; });
 
 TEST(FileMedia, IsMadeSparseAndKeepsItsContent) {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto path = folder / "disk";
   const auto data = pattern(512, 4);
   {
@@ -119,7 +104,7 @@ TEST(FileMedia, IsMadeSparseAndKeepsItsContent) {
 }
 
 TEST(FileMedia, RefusesToShrinkAFile) {
-  const Folder folder;
+  const ScratchFolder folder;
   std::ofstream(folder / "disk") << std::string(2000, 'x');
   const auto media = open_file_media(folder / "disk", 1024);
   ASSERT_FALSE(media.has_value());
@@ -128,7 +113,7 @@ TEST(FileMedia, RefusesToShrinkAFile) {
 }
 
 TEST(FileMedia, RefusesWhatIsNotAFile) {
-  const Folder folder;
+  const ScratchFolder folder;
   std::filesystem::create_directory(folder / "dir");
   EXPECT_FALSE(open_file_media(folder / "dir", 1024).has_value());
   EXPECT_FALSE(open_file_media(folder / "none/disk", 1024).has_value());
@@ -137,7 +122,7 @@ TEST(FileMedia, RefusesWhatIsNotAFile) {
 }
 
 TEST(FileMedia, ReportsAFileThatWasCut) {
-  const Folder folder;
+  const ScratchFolder folder;
   auto media = open_file_media(folder / "disk", 8192);
   ASSERT_TRUE(media.has_value());
   std::filesystem::resize_file(folder / "disk", 4096);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // The two interfaces between a device model and the fabric: Function, which a model implements, and Port, which
-// it uses. Models (ntb/, nvme/) know nothing of sockets, QEMU or vfio-user; pci/ and vfio_user/ know nothing of
-// doorbells or commands. Tests put a fake Port under a model and a fake Function under the fabric.
+// it uses. Models (ntb/, nvme/) know nothing of sockets or vfio-user; pci/ and vfio_user/ know nothing of queues
+// and windows. Tests put a fake Port under a model and a fake Function under the fabric.
 #pragma once
 
 #include <array>

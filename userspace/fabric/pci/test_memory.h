@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// For tests only: memory files and eventfds made in place.
+// For tests, benchmarks and fuzzers only: memory files and eventfds made in place.
 #pragma once
 
 #include <fcntl.h>

@@ -14,8 +14,6 @@
 
 namespace smartio::vfio_user {
 
-using Clock = std::chrono::steady_clock;
-
 Result<Client> Client::connect(const std::filesystem::path& path) {
   return connect_unix(path).transform([](UniqueFd socket) { return Client(std::move(socket)); });
 }
@@ -27,19 +25,18 @@ Result<Client> Client::open(const std::filesystem::path& path) {
   return client;
 }
 
-Result<bool> Client::wait(short events, Clock::time_point until) {
+Result<bool> Client::wait(short events, const Deadline& until) {
   while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
     pollfd polled{socket_.get(), events, 0};
-    const int ready = ::poll(&polled, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    const int ready = ::poll(&polled, 1, until.poll_ms());
     if (ready > 0) return true;
-    if (ready == 0) return false;
-    if (errno != EINTR) return fail(fmt::format("poll: {}", std::strerror(errno)));
+    if (ready == 0 && until.passed()) return false;
+    if (ready < 0 && errno != EINTR) return fail(fmt::format("poll: {}", std::strerror(errno)));
   }
 }
 
 Result<void> Client::send_raw(std::span<const std::byte> bytes, std::span<const int> fds) {
-  const auto until = Clock::now() + deadline_;
+  const auto until = Deadline::in(deadline_);
   std::size_t sent = 0;
   while (sent < bytes.size()) {
     iovec chunk{const_cast<std::byte*>(bytes.data()) + sent, bytes.size() - sent};
@@ -72,7 +69,7 @@ Result<void> Client::send_raw(std::span<const std::byte> bytes, std::span<const 
 
 Result<std::vector<std::byte>> Client::call(Header header, std::span<const std::byte> body, std::span<const int> fds) {
   const auto command = static_cast<Command>(header.command);
-  const auto until = Clock::now() + deadline_;
+  const auto until = Deadline::in(deadline_);
   if (header.size == 0) header.size = static_cast<std::uint32_t>(sizeof(header) + body.size());
   out_.resize(sizeof(header) + body.size());
   std::memcpy(out_.data(), &header, sizeof(header));
@@ -140,7 +137,7 @@ Result<void> Client::answer(const Message& request) {
 }
 
 Result<bool> Client::serve(std::chrono::milliseconds time) {
-  const auto until = Clock::now() + time;
+  const auto until = Deadline::in(time);
   while (true) {
     auto message = reader_->next();
     if (!message) return std::unexpected(message.error());
@@ -158,7 +155,7 @@ Result<bool> Client::serve(std::chrono::milliseconds time) {
 }
 
 bool Client::closed_within(std::chrono::milliseconds time) {
-  const auto until = Clock::now() + time;
+  const auto until = Deadline::in(time);
   while (true) {
     const auto ready = wait(POLLIN, until);
     if (!ready || !*ready) return false;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "fabric/pci/types.h"
@@ -91,7 +92,7 @@ class Client {
  private:
   explicit Client(UniqueFd socket) : socket_(std::move(socket)), reader_(std::make_unique<MessageReader>()) {}
   /// Waits for the socket. False: the time is up.
-  Result<bool> wait(short events, std::chrono::steady_clock::time_point until);
+  Result<bool> wait(short events, const Deadline& until);
   Result<void> answer(const Message& request);
   template <typename T>
   Result<T> query(Command command, T body);

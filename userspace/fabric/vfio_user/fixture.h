@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-// For tests, benchmarks and fuzzers only: a served fake function, and waiting for a condition.
+// For tests, benchmarks and fuzzers only: a served fake function.
 #pragma once
 
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
-#include <functional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "fabric/pci/fake_function.h"
 #include "fabric/pci/host.h"

@@ -227,12 +227,12 @@ void await_interrupt(const Registers& edu, int event, std::uint32_t reason, cons
   fmt::print("{} {} {}\n", what, count, said == reason ? "its-reason" : fmt::format("{:#x}", said));
 }
 
-void copy(const Registers& edu, int event, std::uint64_t from, std::uint64_t to, std::uint64_t way,
+void copy(const Registers& edu, int event, std::uint64_t from, std::uint64_t to, std::uint64_t direction,
           const std::string& what, std::size_t size = kDeviceBufferSize) {
   edu.write64(kDmaSource, from);
   edu.write64(kDmaDestination, to);
   edu.write64(kDmaCount, size);
-  edu.write64(kDmaCommand, kDmaStart | kDmaInterrupt | way);
+  edu.write64(kDmaCommand, kDmaStart | kDmaInterrupt | direction);
   await_interrupt(edu, event, kInterruptDma, what);
 }
 
@@ -247,10 +247,10 @@ std::vector<Attack> attacks_of(std::span<char*> words) {
   std::vector<Attack> all;
   if (words.size() % 3 != 0) throw std::runtime_error("store|fetch ADDRESS BYTES");
   for (std::size_t i = 0; i < words.size(); i += 3) {
-    const std::string way(words[i]);
-    if (way != "store" && way != "fetch") throw std::runtime_error("store or fetch, not " + way);
+    const std::string kind(words[i]);
+    if (kind != "store" && kind != "fetch") throw std::runtime_error("store or fetch, not " + kind);
     all.push_back(
-        {.store = way == "store",
+        {.store = kind == "store",
          .address = std::stoull(words[i + 1], nullptr, 0),
          .size = std::min(kDeviceBufferSize, static_cast<std::size_t>(std::stoull(words[i + 2], nullptr, 0)))});
   }

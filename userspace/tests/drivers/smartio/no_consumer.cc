@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// In place of the layers of the core that the tests leave out: the consumer, borrowers' joints, the local transport, attributes.
+// In place of the layers of the core that the tests leave out: the consumer, borrowers' joints, the local transport,
+// attributes.
 #include "tests/drivers/smartio/driver.h"
 
 extern "C" {
