@@ -162,7 +162,7 @@ bench-failover: build guest-overlay ## what a pulled cable costs with two of the
 	@$(tree) $(ninja) -C $(programs) smartio-bench-failover
 	@scripts/bench-failover
 
-lint: ready ## clang-format, shellcheck, checkpatch, sparse
+lint: ready ## clang-format, clang-tidy, shellcheck, checkpatch, sparse, manual pages, borders between folders
 	@$(tree) scripts/lint
 
 clean: ## what was compiled, not what was set up

@@ -110,7 +110,7 @@ until_true() {
 		left=$((deadline - SECONDS)) status=0
 		within=$((left > 0 ? left : 1)) "$@" > "$notes/polled" 2>&1 || status=$?
 		case $status in 0) return ;; 126 | 127) fail "$what: can't run '$*': $(tail -1 "$notes/polled")" ;; esac
-		[ $SECONDS -lt "$deadline" ] || fail "waited in vain for: $what (status $status: $(tail -1 "$notes/polled"))"
+		[ $SECONDS -lt "$deadline" ] || fail "timed out waiting for: $what (status $status: $(tail -1 "$notes/polled"))"
 		# a command in a host takes a tenth of a second of a CPU: what takes longer is asked for less often
 		sleep 0.$pause
 		[ $pause = 4 ] || pause=$((pause + 1))
@@ -132,11 +132,17 @@ directions() {
 }
 # ledger_cells DIRECTION: of $ledger, "posted data TRANSACTIONS BYTES, …" of all kinds that occurred.
 ledger_cells() {
-	jq -r --arg d "$1" '.links[][$d] | [("posted", "non_posted") as $way | .[$way] | to_entries[] | select(.value.transactions > 0) |
-		"\($way) \(.key) \(.value.transactions) \(.value.bytes)"] | sort | join(", ")' <<< "$ledger"
+	jq -r --arg d "$1" '.links[][$d] | [("posted", "non_posted") as $class | .[$class] | to_entries[] | select(.value.transactions > 0) |
+		"\($class) \(.key) \(.value.transactions) \(.value.bytes)"] | sort | join(", ")' <<< "$ledger"
 }
 # Interrupts that the lender took so far, by a regular expression of their lines in /proc/interrupts.
 interrupts_of() { sh_on lender 'awk -v d="$1" "\$0 ~ d { for (i = 2; i <= NF; i++) { if (\$i !~ /^[0-9]+$/) break; n += \$i } } END { print n + 0 }" /proc/interrupts' "$1"; }
+
+# driver_of HOST PCI: its name, or none.
+driver_of() { sh_on "$1" 'basename "$(readlink /sys/bus/pci/devices/$1/driver || echo none)"' "$2"; }
+# logged HOST REGEX: how often its log says that.
+logged() { sh_on "$1" 'dmesg | grep -cE "$1" || true' "$2"; }
+logged_more() { [ "$(logged "$1" "$2")" -gt "$3" ]; }
 
 instructions() { cluster instructions lender | jq '.lender | add'; }
 now_ms() { date +%s%3N; }

@@ -47,7 +47,7 @@ endif()
 
 # What is tested on one cluster is not tested on another like it in make check; make check-long runs all of it everywhere.
 # With the IOMMUs on, only what they can change: how the drive and the NTBs reach memory, mapped and unmapped while I/O is
-# under way. What a command does at the drive, or a doorbell at the NTB, is the same with them off.
+# in progress. What a command does at the drive, or a doorbell at the NTB, is the same with them off.
 set(NVME_IOMMU nvme/probe nvme/passthrough nvme/reset-under-load)
 set(NTB_IOMMU ntb/netdev)
 set(FAULTS_IOMMU faults/removed-ntb)

@@ -66,10 +66,10 @@ dual_up() {
 	losses_on "$dual"
 	log_may "$dual" 'subsysnqn .* iopolicy changed from'
 	until_true 30 "both paths of $dual" both_live
-	if [ "$(path 0 failed) $(path 1 failed)" != "0 0" ]; then    # of a test before; paths made anew count from 0
+	if [ "$(path 0 failed) $(path 1 failed)" != "0 0" ]; then    # of a test before; new paths count from 0
 		detach "$dual"
 		attach "$dual"
-		until_true 30 "both paths of $dual made anew" both_live
+		until_true 30 "new paths of $dual" both_live
 	fi
 	iopolicy round-robin
 	# what a test that failed may have left

@@ -7,9 +7,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 # pci_of HOST DEVICE: where the topology's device is on the bus of its host.
 pci_of() { jq -er --arg h "$1" --arg d "$2" '.hosts[] | select(.name == $h) | .devices[] | select(.name == $d).pci' < "$notes/status"; }
 
-# driver_of HOST PCI
-driver_of() { sh_on "$1" 'basename "$(readlink /sys/bus/pci/devices/$1/driver || echo none)"' "$2"; }
-
 # A kernel without CONFIG_PCI_P2PDMA, as Debian's, says so of each nvme with a CMB.
 ! grep -q '^cmb' "$folder/topology.toml" || log_may lender 'nvme nvme[0-9]+: failed to register the CMB$'
 
@@ -153,6 +150,10 @@ returned() {
 }
 # nobody_has PCI [LENDER]
 nobody_has() { sh_on "${2:-lender}" '[ -z "$(cat /sys/class/smartio_export/$1/borrowers)" ]' "$1"; }
+
+none_left() { sh_on "$1" '! ls /sys/bus/pci/devices | grep -q "^1[0-9a-f]*:00:00.0"'; }
+# iommu_faults HOST PCI [Read|Write]: how many of the function's accesses the IOMMU has refused, of those that the kernel reports.
+iommu_faults() { logged "$1" "DMAR: \\[DMA ${3:-(Read|Write)} NO_PASID\\] Request device \\[${2#0000:}\\]"; }
 
 # What the borrower's half says of a function whose link was lost; the stock driver's own words are each test's.
 losses() {

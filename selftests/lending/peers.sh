@@ -59,7 +59,7 @@ leave() {
 
 # faults_of PCI: what the lender's IOMMU says of that function's. refusals PCI: how often it did.
 faults_of() { printf '%s' 'DMAR: (DRHD: handling fault status reg|\[DMA (Read|Write) NO_PASID\] Request device \['"${1#*:}"'\])'; }
-refusals() { sh_on lender 'dmesg | grep -cE "DMAR: \[DMA (Read|Write) NO_PASID\] Request device \[$1\]" || true' "${1#*:}"; }
+refusals() { iommu_faults lender "$1"; }
 # late_is_refused PCI BEFORE: it fetches and stores once more where the target was.
 late_is_refused() {
 	local lates

@@ -78,14 +78,14 @@ struct peer {
 	dma_addr_t buffer_addr;
 };
 
-static int peer_copy(struct peer *peer, u64 from, u64 to, u64 way)
+static int peer_copy(struct peer *peer, u64 from, u64 to, u64 direction)
 {
 	u64 left;
 
 	writeq(from, peer->edu + EDU_DMA_SOURCE);
 	writeq(to, peer->edu + EDU_DMA_DESTINATION);
 	writeq(PAGE_SIZE, peer->edu + EDU_DMA_COUNT);
-	writeq(EDU_DMA_START | way, peer->edu + EDU_DMA_COMMAND);
+	writeq(EDU_DMA_START | direction, peer->edu + EDU_DMA_COMMAND);
 	return readq_poll_timeout(peer->edu + EDU_DMA_COMMAND, left,
 				  !(left & EDU_DMA_START), 5000, PEER_WAIT_US);
 }

@@ -14,7 +14,7 @@ link_vector=16
 ntb_device() { on "$1" bash -c 'ls /sys/bus/ntb/devices | head -1'; }
 
 # Every NTB client away from both hosts, the hardware driver loaded on both. A client that goes disables the link, and
-# then ntb_hw_amd hears no event until another one enables it: so it is loaded anew behind a client. With ntb_hw_intel the
+# then ntb_hw_amd hears no event until another one enables it: so it is loaded again behind a client. With ntb_hw_intel the
 # link itself goes, under the feet of the other host's client.
 ntb_clean() {
 	local host

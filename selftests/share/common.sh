@@ -5,6 +5,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 # shellcheck source=selftests/ntb_family.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../ntb_family.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../load.sh"
 
 mapfile -t all < <(hosts)
 mapfile -t borrowers < <(printf '%s\n' "${all[@]}" | grep -vx lender)
@@ -16,7 +17,7 @@ ntbs_of_lender=$(sh_on lender 'grep -l "$1" /sys/bus/pci/devices/*/device | cut 
 # What a host says of a lost path: its link's, its client's, nvme-core's words, no others.
 losses_on() {
 	local link
-	# what it, or the drive, had under way when the windows were shut
+	# what it, or the drive, had in flight when the windows were shut
 	for link in $(links_of "$1"); do link_drops "$link"; done
 	log_may "$1" 'ntb[0-9]+: link to [a-z0-9]+ is down: '
 	log_may "$1" 'nvme nvme[0-9]+: path lost \('
@@ -31,7 +32,7 @@ losses_on() {
 	# A borrower's store that comes after the session's end: the lender's IOMMU refuses the NTB, never the drive (docs/ntb-smartio.md).
 	[ "$1" != lender ] || log_may lender "DMAR: (DRHD: handling fault status reg|\[DMA Write NO_PASID\] Request device \[($ntbs_of_lender)\])"
 }
-# Besides, if its disk goes with I/O under way.
+# Besides, if its disk goes with I/O in flight.
 failures_on() {
 	losses_on "$1"
 	log_may "$1" 'block nvme[0-9]+n[0-9]+: no available path - failing I/O'
@@ -136,7 +137,7 @@ settle() {
 
 kill_load() { sh_on "$1" 'touch /run/fence.stop; if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; touch /run/load.done; fi'; }
 
-# share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): anew.
+# share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): loads them again.
 share_up() {
 	settle
 	if [ $# -gt 0 ] || ! on lender test -e "/sys/class/smartio_export/$drive_pci"; then share_down; fi
@@ -182,25 +183,9 @@ load_engines=(libaio io_uring)	# of fio, in turn
 region_mib=128
 region() { local n=0 host; for host in "${all[@]}"; do [ "$host" != "$1" ] || { echo $((n * region_mib)); return; }; n=$((n + 1)); done; fail "no host $1"; }
 
-# start_load HOST: fio runs of a few seconds, each with another seed, until stop_load lets the present one end. A block
-# that is not as it was written ends it, and so does any I/O error.
+# start_load HOST: verified load in its region, until stop_load.
 start_load() {
-	sh_on "$1" 'rm -f /run/load.*
-		cat > /run/load
-		setsid bash /run/load "$@" > /dev/null 2>&1 &' "$(region "$1")" "${load_engines[*]}" "${load_shape[@]}" << 'LOAD'
-echo $$ > /run/load.pid
-at=$1 n=0
-read -ra engines <<< "$2"
-shift 2
-until [ -e /run/load.stop ]; do
-	fio --name=load --filename=/run/shared --allow_file_create=0 --direct=1 --ioengine=${engines[n % ${#engines[@]}]} --rw=randrw --rwmixwrite=60 \
-		"$@" --offset=$((at + 64))m --randseed=$((n + 1)) --verify=crc32c \
-		--verify_fatal=1 > /run/load.out 2>&1 || { touch /run/load.failed; break; }
-	n=$((n + 1))
-	echo $n > /run/load.rounds
-done
-touch /run/load.done
-LOAD
+	load_begin "$1" /run/shared $(($(region "$1") + 64)) "${load_engines[*]}" "${load_shape[@]}"
 	load_goes_on "$1"
 }
 # short_check HOST: 1 MiB of its region written and verified.
@@ -218,7 +203,7 @@ load_goes_on() {
 	until_true "${2:-60}" "the load's writes on $1 to go on" writes_above "$1" $((begin + 30))
 }
 # slow HOST [MS [N]]: the drive takes so long for each command of HOST's queues (the load's, if it runs), that N (4) are
-# under way there when this returns. By default so long that they still are at what follows, however busy the machine is.
+# in flight there when this returns. By default so long that they still are at what follows, however busy the machine is.
 slow() {
 	local qid qids
 	mapfile -t qids < <(sh_on "$1" 'sed -n "s/.*qid=\([0-9]*\).*/\1/p" /sys/class/nvme/$(cat /run/shared.ctrl)/smartio/queues')
@@ -233,14 +218,8 @@ in_flight() {
 	sh_on "$1" 'awk -v n="$1" -F "[ =]" "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); sum += v[\"submitted\"] - v[\"completed\"] } END { exit sum < n }" \
 		/sys/class/nvme/$(cat /run/shared.ctrl)/smartio/queues' "$2"
 }
-fast() { fabric drive "$drive" unfault all > /dev/null; fabric drive "$drive" release all > /dev/null; }
-load_ended() { in_time "$1" '[ -e /run/load.done ]'; }
-stop_load() {
-	on "$1" touch /run/load.stop
-	until_true 180 "the load on $1 to end" load_ended "$1"
-	! on "$1" test -e /run/load.failed || fail "the load on $1: expected no I/O error and every block as written, saw: $(on "$1" cat /run/load.out)"
-	say "verified runs of fio on $1: $(on "$1" cat /run/load.rounds)"
-}
+load_ended() { load_finished "$1"; }
+stop_load() { load_finish "$1"; }
 
 # ---- blocks that say which host wrote them, in which order and when (userspace/tests/guest/stamps.cc) ----
 

@@ -3,6 +3,7 @@
 # For tests of the client, smartio_nvme, on the lender's own path to its drive: no link is needed. client_up sets ctrl
 # (nvmeN) and dev (/dev/nvmeNn1).
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../load.sh"
 
 drive=$(fabric drive list | jq -r '.drives[0].name')
 drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
@@ -26,7 +27,7 @@ client_lend() {
 	until_true 30 "the drive to be lent" on lender test -e "/sys/class/smartio_export/$drive_pci"
 	manager=$(sh_on lender 'cd /sys/bus/pci/devices/$1/nvme; echo nvme*' "$drive_pci")
 }
-# client_up [NAME=VALUE…]: the client anew with these parameters, and its disk.
+# client_up [NAME=VALUE…]: loads the client again with these parameters; waits for its disk.
 client_up() {
 	client_settle
 	client_down
@@ -51,9 +52,7 @@ stat() { on lender cat "/sys/class/nvme/$ctrl/smartio/$1"; }
 stat_above() { [ "$(stat "$1")" -gt "$2" ]; }
 state_is() { [ "$(on lender cat "/sys/class/nvme/$ctrl/smartio/path_state")" = "$1" ]; }
 live() { [ "$(on lender cat "/sys/class/nvme/$ctrl/state")" = live ] && state_is up; }
-counter() { fabric drive "$drive" counters | jq -r --arg name "$1" '.[$name] // .commands[$name] // .admin_commands[$name] // 0'; }
 slow() { fabric drive "$drive" fault delay any "${1:-200}ms" > /dev/null; }
-fast() { fabric drive "$drive" unfault all > /dev/null; fabric drive "$drive" release all > /dev/null; }
 
 # What losses that a test asks for make kernels say.
 log_may_lose() {
@@ -70,22 +69,9 @@ fio_run() {
 	grep -E '^ *(read|write|trim):' <<< "$out" | sed 's/^ */# /' || true
 }
 
-# Verified load in the background, until stop_load lets the present run end; an I/O error or a wrong block ends it.
+# Verified load in the background, until stop_load.
 start_load() {
-	sh_on lender 'rm -f /run/load.*
-		cat > /run/load
-		setsid bash /run/load "$@" > /dev/null 2>&1 &' "$dev" << 'LOAD'
-echo $$ > /run/load.pid
-n=0 engines=(libaio io_uring)
-until [ -e /run/load.stop ]; do
-	fio --name=load --filename=$1 --allow_file_create=0 --direct=1 --ioengine=${engines[n % 2]} --rw=randrw --rwmixwrite=60 \
-		--bssplit=4k/70:64k/20:256k/10 --iodepth=32 --size=8m --offset=64m --randseed=$((n + 1)) --verify=crc32c \
-		--verify_fatal=1 > /run/load.out 2>&1 || { touch /run/load.failed; break; }
-	n=$((n + 1))
-	echo $n > /run/load.rounds
-done
-touch /run/load.done
-LOAD
+	load_begin lender "$dev" 64 "libaio io_uring" --bssplit=4k/70:64k/20:256k/10 --iodepth=32 --size=8m
 	load_goes_on
 }
 writes_done() { sh_on lender 'read -r _ _ _ _ w _ < /sys/block/$(basename $1)/stat; echo $w' "$dev"; }
@@ -95,14 +81,9 @@ load_goes_on() {
 	begin=$(writes_done)
 	until_true "${1:-90}" "the load's writes to go on" writes_above $((begin + 30))
 }
-load_ended() { on lender test -e /run/load.done; }
-stop_load() {
-	on lender touch /run/load.stop
-	until_true 180 "the load to end" load_ended
-	! on lender test -e /run/load.failed || fail "the load: expected no I/O error and every block as written, saw: $(on lender cat /run/load.out)"
-	say "verified runs of fio: $(on lender cat /run/load.rounds)"
-}
-# when_busy COMMAND…: runs it on the lender as soon as requests of the load are under way: something to hold at a loss.
+load_ended() { load_finished lender; }
+stop_load() { load_finish lender; }
+# when_busy COMMAND…: runs it on the lender as soon as requests of the load are in flight: something to hold at a loss.
 when_busy() {
 	sh_on lender 'd=$(basename $1); shift
 		for ((i = 0; i < 3000; i++)); do read -r r w < /sys/block/$d/inflight; [ $((r + w)) -lt 8 ] || exec "$@"; sleep 0.02; done

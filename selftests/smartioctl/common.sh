@@ -19,7 +19,7 @@ begin_stock() {
 	until_true 30 "the stock driver's disk on the lender" on lender test -b /dev/nvme0n1
 }
 
-driver() { sh_on lender 'basename "$(readlink /sys/bus/pci/devices/$1/driver || echo none)"' "$drive_pci"; }
+driver() { driver_of lender "$drive_pci"; }
 override() { on lender cat "/sys/bus/pci/devices/$drive_pci/driver_override"; }
 
 # expect_status WHAT STATUS REGEX ARGUMENTS…: smartioctl on the lender ends so, and says that.

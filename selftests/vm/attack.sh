@@ -4,6 +4,12 @@
 # something is read from outside, by the monitors of the hosts' QEMUs.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+# function_for HOST PCI: its address on HOST, where vfio-pci has it.
+function_for() {
+	until_true 20 "$2 to be offered to $1" offered "$1" "$2"
+	for_vm "$1" "$2" | jq -er .address
+}
+
 # A page of the guest that is memory of a PC, and that Linux leaves alone below 1 MiB; the next one is for what was fetched.
 own_page=0x20000 own_next=0x21000
 
@@ -79,7 +85,7 @@ attacks_begin() {
 }
 declare -A refuser=()
 # faults HOST Read|Write: how many its IOMMU has reported of what it has to refuse.
-faults() { sh_on "$1" 'dmesg | grep -cE "DMAR: \[DMA $1 NO_PASID\] Request device \[$2\]" || true' "$2" "${refuser[$1]#*:}"; }
+faults() { iommu_faults "$1" "${refuser[$1]}" "$2"; }
 
 # remapping_faults: how many interrupts the lender's IOMMU has refused.
 remapping_faults() { sh_on lender 'dmesg | grep -c "DMAR: \[INTR-REMAP\] .*\[fault reason 0x22\]" || true'; }

@@ -329,7 +329,7 @@ static int wait_for(struct hostile *h, bool (*what)(struct hostile *h))
  * hostile_join() - a round begins: until the other side is up
  * @h: the link
  *
- * Return: 0; -EAGAIN: the other side began anew meanwhile, as it may; another
+ * Return: 0; -EAGAIN: the peer restarted meanwhile, as it may; another
  * error: it did not answer in time.
  */
 int hostile_join(struct hostile *h)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# The drive's counters and faults, and verified load in the background: what the tests of nvme/, smartio_nvme/ and share/
+# (and those that source share/common.sh) have in common. For lib.sh's tests; $drive is the fabric's name of the drive.
+
+# counter NAME: one of the drive's, 0 while it has not been counted.
+counter() { fabric drive "$drive" counters | jq -r --arg name "$1" '.[$name] // .commands[$name] // .admin_commands[$name] // 0'; }
+io_commands() { fabric drive "$drive" counters | jq '[.commands[]?] | add // 0'; }
+# No command is delayed or held any more.
+fast() { fabric drive "$drive" unfault all > /dev/null; fabric drive "$drive" release all > /dev/null; }
+
+# load_begin HOST FILE MIB ENGINES WORD…: fio with WORD… on FILE, from MIB on. A run takes seconds, and each has another
+# seed and the next of the ENGINES, until load_finish lets the present one end and be verified. A block that a run wrote
+# and that is not as written ends it, and so does any I/O error.
+load_begin() {
+	sh_on "$1" 'rm -f /run/load.*
+		cat > /run/load
+		setsid bash /run/load "$@" > /dev/null 2>&1 &' "${@:2}" << 'LOAD'
+echo $$ > /run/load.pid
+file=$1 at=$2 n=0
+read -ra engines <<< "$3"
+shift 3
+until [ -e /run/load.stop ]; do
+	fio --name=load --filename=$file --allow_file_create=0 --direct=1 --ioengine=${engines[n % ${#engines[@]}]} --rw=randrw --rwmixwrite=60 \
+		"$@" --offset=${at}m --randseed=$((n + 1)) --verify=crc32c --verify_fatal=1 > /run/load.out 2>&1 ||
+		{ touch /run/load.failed; break; }
+	n=$((n + 1))
+	echo $n > /run/load.rounds
+done
+touch /run/load.done
+LOAD
+}
+load_finished() { in_time "$1" '[ -e /run/load.done ]'; }
+load_finish() {
+	on "$1" touch /run/load.stop
+	until_true 180 "the load on $1 to end" load_finished "$1"
+	! on "$1" test -e /run/load.failed || fail "the load on $1: expected no I/O error and every block as written, saw: $(on "$1" cat /run/load.out)"
+	say "verified runs of fio on $1: $(on "$1" cat /run/load.rounds)"
+}
