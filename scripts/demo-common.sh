@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What the demonstrations share; each sets CLUSTER before it sources this. DEMO_KEEP=1 leaves the cluster up.
+# Functions of all demonstrations; each sets CLUSTER before it sources this file. DEMO_KEEP=1 leaves the cluster up.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec < /dev/null

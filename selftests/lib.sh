@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What every test of a running cluster sources. A test is a small bash program that runs on the machine (inside the
-# tree), talks to the hosts with `on`, and ends by itself; lib.sh then judges what hosts and hardware say (judge, below).
-# It prints what it expected and what it saw. Exit status: 0 passed, 4 skipped (as in kselftest), anything else failed.
+# Every test of a running cluster sources this file. A test is a small bash program that runs on the machine (inside the
+# tree), talks to the hosts with `on`, and ends by itself. Then lib.sh judges the messages of hosts and hardware (judge,
+# below). A test prints the expected and the seen values. Exit status: 0 passed, 4 skipped (as in kselftest), anything
+# else failed.
 #
 #   CLUSTER=NAME selftests/nvme/probe        against a cluster that is up
 #
@@ -23,9 +24,10 @@ say() { printf '# %s\n' "$*"; }
 fail() { printf 'FAIL %s: %s\n' "$test_name" "$*"; failed=1; exit 1; }
 skip() { printf 'SKIP %s: %s\n' "$test_name" "$*"; skipped=1; exit 4; }
 
-# What a test does to the hardware announces what the hardware has to say of it: a host that ends or boots says so in its
-# log, and reaches nothing meanwhile, nor is it reached; no more crosses a cable that is out. A host that is back is judged
-# again: reset and boot return when it answers. Its cables stay announced, as nobody here knows when a link is up again.
+# A test's command to the hardware announces the messages and the evidence that follow from it. A host that ends or boots
+# says so in its log; meanwhile it reaches nothing, and nothing reaches it. Nothing crosses a cable that is out. A host that
+# is back is judged again: reset and boot return when it answers. Its cables stay announced, since lib.sh does not know when
+# a link is up again.
 cluster() {
 	case $1 in kill | reset | boot) host_ends "$2" ;; esac
 	SMARTIO_TOP=$top "$cluster_tool" "$@" || return $?    # said outright: judge runs in a trap
@@ -53,8 +55,8 @@ link_drops() { printf '^%s dropped from_(primary|secondary)$\n' "$1" >> "$notes/
 slower=1
 [ "${SMARTIO_KERNEL:-}" != debug ] || slower=5
 
-# on HOST COMMAND…: runs it there; its output, its exit status. A host that does not answer fails the test, whoever looks
-# at the status; but for until_true and expect_fail, which do.
+# on HOST COMMAND…: runs it there; its output, its exit status. A host that does not answer fails the test, even if the
+# test accepts the status. Only until_true and expect_fail judge that status themselves.
 on() {
 	local host=$1 status=0 words; shift
 	words=$*
@@ -171,9 +173,9 @@ lender_idle_during() {
 allowed_log=() log_matched=() log_asked=()
 # REGEX of evidence (docs/fabric.md) and of lines of fabric.log, and the same.
 allowed_fabric=() fabric_matched=() fabric_asked=()
-# What the kernel says of any module that is not of its own build, and of an emulated CPU that was starved of the machine's.
+# The kernel's messages about a module of another build, and about an emulated CPU that got too little time of the machine's CPUs.
 always_allowed='loading out-of-tree module taints kernel|module verification failed|hrtimer: interrupt took [0-9]+ ns|sched: DL replenish lagged too much'
-# What the stock kernel, and the debug kernel, say of any machine such as these when they boot.
+# The messages of the stock kernel, and of the debug kernel, at each boot of such a machine.
 of_a_boot='mtrr: your CPUs had inconsistent|ACPI: IRQ 4 override to edge|amd_pstate: the _CPC object is not present|tsc: Unable to calibrate against PIT|APIC calibration not consistent with PM-Timer|Kernel compiled without mitigations|\] (Lock dependency validator: |\.\.\. (MAX_LOCK|CLASSHASH|CHAINHASH)| (memory used|per task-struct memory))'
 
 # No allowance is so wide that it matches one of these.
@@ -206,7 +208,7 @@ warning_may() {
 fabric_may() { narrow "$1" "${fabric_canaries[@]}"; asker "${BASH_SOURCE[1]}"; allowed_fabric+=("$1"); fabric_matched+=(0) fabric_asked+=("$asked"); }
 booted() { grep -qsx "$1" "$notes/booted"; }
 
-# The hosts of the topology, whatever became of them.
+# The hosts of the topology, in any state.
 hosts() { printf '%s\n' "${all_hosts[@]}"; }
 # state_of HOST: as $notes/status has it.
 state_of() { jq -r --arg h "$1" '.hosts[] | select(.name == $h) | .state' < "$notes/status"; }
@@ -223,7 +225,7 @@ host_report() {
 }
 # log_since HOST: the messages alone.
 log_since() { host_report "$1" | sed -n '/^</p'; }
-# Of a host that was booted, or is gone: what its console says of this test's time, which has all warnings.
+# Of a host that was booted, or does not run: the lines of its console since the test began, which have all warnings.
 console_report() { tail -c +$((${console_size[$1]} + 1)) "$folder/$1.console.log" | tr -d '\r' | grep -aoE '\[ *[0-9]+\.[0-9]{6}\] .*' || true; }
 
 # allowed_on HOST LINE
@@ -285,7 +287,7 @@ judge_host() {
 		[ -n "$end" ] || complain "the kernel log of $host: its end is missing"
 		booted "$host" || [ "$boot" = "${boot_of[$host]}" ] || complain "$host was booted, which this test did not ask for"
 		[ "$boot" = "${boot_of[$host]}" ] || taint_of[$host]=0
-		# 4096 and 8192: modules that are not the kernel's own, not signed. What a test before did is not this one's.
+		# 4096 and 8192: modules that are not the kernel's own, not signed. A taint by an earlier test does not count.
 		[ $((${taint:-0} & ~12288 & ~warned & ~${taint_of[$host]})) = 0 ] || complain "the kernel of $host is tainted: $taint, was ${taint_of[$host]}"
 	else
 		complain "$host is $state at the end of the test"
@@ -308,14 +310,14 @@ judge_fabric() {
 		before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$since")
 		[ "$count" = "$before" ] || allowed_by_fabric "$name" || complain "fabric: $name: $((count - before)) more"
 	done < <(jq -r '.evidence | to_entries[] | [.key, .value] | @tsv' < "$notes/evidence")
-	# What the counts say is not said twice.
+	# Warnings that only repeat a count are left out.
 	while IFS= read -r name; do
 		allowed_by_fabric "$name" || complain "fabric.log: $name"
 	done < <(tail -c +$((fabric_log_size + 1)) "$folder/fabric.log" | grep -aE ' (warning|error|critical) ' | grep -avE 'is unclaimed \(|refused a DMA write; further' || true)
 }
 
-# At the end of a test every host of the topology answers, has not booted but on purpose, and neither its kernel nor the
-# fabric tells of anything that the test did not ask for; and nothing failed unseen.
+# At the end of a test every host of the topology answers, and has booted only on purpose. Neither its kernel nor the fabric
+# reports anything that the test did not ask for, and nothing failed unseen.
 judge() {
 	local host n bad=0 line
 	complaints=()
@@ -357,7 +359,7 @@ finish() {
 }
 
 # Why a test, or a part of it that runs in a subshell, ends: the command, and the lines from where it is to the test's own.
-# Of a subshell nobody may look at the status ("$(…)" in an argument, `local x=$(…)`, a command in the background).
+# The test may ignore the status of a subshell ("$(…)" in an argument, `local x=$(…)`, a command in the background).
 command_failed() {
 	failed_at="$1 (line $2)"
 	[ "$BASH_SUBSHELL" = 0 ] || printf 'a command failed: %s\n' "$failed_at" >> "$notes/lost"

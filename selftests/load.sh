@@ -9,9 +9,9 @@ io_commands() { fabric drive "$drive" counters | jq '[.commands[]?] | add // 0';
 # No command is delayed or held any more.
 fast() { fabric drive "$drive" unfault all > /dev/null; fabric drive "$drive" release all > /dev/null; }
 
-# load_begin HOST FILE MIB ENGINES WORD…: fio with WORD… on FILE, from MIB on. A run takes seconds, and each has another
-# seed and the next of the ENGINES, until load_finish lets the present one end and be verified. A block that a run wrote
-# and that is not as written ends it, and so does any I/O error.
+# load_begin HOST FILE MIB ENGINES WORD…: runs of fio with WORD… on FILE, from MIB on, until load_finish. A run takes
+# seconds, and each has another seed and the next of the ENGINES. load_finish lets the present run end and be verified. A
+# block that a run wrote and that is not as written ends the load, and so does any I/O error.
 load_begin() {
 	sh_on "$1" 'rm -f /run/load.*
 		cat > /run/load

@@ -14,7 +14,7 @@ mount_one() { sh_on "$1" 'smartio-$1 mount /run/shared "$2"' "$fs" "$mounted_at"
 umount_one() { sh_on "$1" '! mountpoint -q "$2" || smartio-$1 umount "$2"' "$fs" "$mounted_at"; }
 stop_one() { sh_on "$1" '! [ -e /etc/corosync/corosync.conf ] || smartio-$1 stop; rm -f /etc/corosync/corosync.conf' "$fs"; }
 
-# What a test that failed may have left.
+# stop_writers HOST: restores its network, and ends the writers that a failed test may have left.
 stop_writers() {
 	fabric lan "$1" up > /dev/null
 	sh_on "$1" 'pkill -KILL "fs_log|fs_worker|fio" || true'
@@ -32,7 +32,7 @@ all_run() {
 	for host in "${all[@]}"; do [ "$(running "$host")" = "$first" ] || return 1; done
 	set_up=${first##* }
 }
-# A new file system, mounted on all hosts; whatever was before.
+# Makes a new file system and mounts it on all hosts. Unless all are members with these settings, it sets up the cluster first.
 fs_up() {
 	if all_run; then
 		share_up
@@ -43,7 +43,7 @@ fs_up() {
 		at_once umount_one "${all[@]}"
 		at_once stop_one "${all[@]}"
 		at_once configure_one "${all[@]}"
-		# what it asks of the client holds when that is loaded again
+		# the options that configure sets for the client apply when the client is loaded again
 		at_once detach "${all[@]}"
 		at_once attach "${all[@]}"
 		at_once start_one "${all[@]}"
@@ -65,14 +65,15 @@ boot_again() {
 	load_links "$1"
 	join_again "$1"
 }
-# What the file systems and their locks say of hosts that come and go, on all hosts.
+# Allows, on all hosts, the messages of the file systems and their locks about hosts that join, leave or fail.
 fs_log() {
 	local host
 	for host in "${all[@]}"; do
 		log_may "$host" 'DLM installed|OCFS2 User DLM kernel interface loaded|workqueue: name exceeds WQ_NAME_LEN'
 		# a lockspace's own words, by its name; a node's about its connections
 		log_may "$host" '\] dlm: ([A-Za-z0-9:_.-]+: |Using TCP for communications|(connecting to|connect failed to|got connection from|closing connection to) |io handling for node: [0-9]+ stopped|version 0x[0-9]+ for node [0-9]+ detected)'
-		# what a host sent before it left a lockspace comes after the others know that it left (docs/cluster-filesystems.md)
+		# a message that a host sent before it left a lockspace may arrive after the others know that it left
+		# (docs/cluster-filesystems.md)
 		warning_may "$host" 'fs/dlm/lock.c:[0-9]+ _receive_message'
 		# OCFS2: its list of hosts, a word a line; what it says when hosts unmount at the same moment, or one is gone
 		log_may "$host" '\] (\( |[0-9]+ |\) [0-9]+ nodes)'

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
-# The lender is reset while the borrowers have the file system mounted: their I/O waits, and goes on when it lends again.
-# First it has left the cluster, as for a reboot that was planned; then it dies as a member, with the file system mounted.
+# The lender is reset while the borrowers have the file system mounted. Their I/O waits, and continues when the lender lends
+# again. First the lender has left the cluster, as for a planned reboot. Then it is reset as a member, with the file system
+# mounted.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # O2CB resets a host that can't write its heartbeat for so long (docs/cluster-filesystems.md): longer than a reboot here.

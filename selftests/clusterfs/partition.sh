@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
-# A host loses the network, keeps its PCIe link, and goes on writing: to a file, and to the disk behind the file system's
-# back, where another file of it lies. It is fenced by the others, and from then on nothing that it writes reaches the drive. The
-# others go on, with all that it had fsynced. PARTITION_ROUNDS times (1), another borrower each time.
+# A host loses the network and keeps its PCIe link. It continues to write to a file, and directly to the disk, to the block of
+# another of its files. The others fence it, and after that none of its writes reaches the drive. The others continue, with all
+# data that it had written and synced (fsync). PARTITION_ROUNDS times (1), another borrower each time.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 rounds=${PARTITION_ROUNDS:-1}
 
@@ -32,8 +32,8 @@ intruder_tries() {
 # A host that resets itself ends (docs/cluster.md).
 ended() { cluster status -o json | jq -e --arg h "$1" '.hosts[] | select(.name == $h) | .state == "stopped"' > /dev/null; }
 
-# What a host says whose disk is taken away while it writes, until it is ended: the client, the block layer, the file system,
-# which gives up with a stack dump.
+# cut_off HOST: allows the messages of a host whose disk is taken away while it writes, until it is ended. They come from the
+# client, the block layer and the file system, which gives up with a stack dump.
 cut_off() {
 	failures_on "$1"
 	log_may "$1" 'cannot use drive .*: this host is fenced'

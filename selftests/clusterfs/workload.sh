@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
-# All hosts work on one file system at once and check what the others do (userspace/tests/guest/fs_worker.cc says what), then
-# fio writes and verifies through it on all of them; afterwards fsck finds nothing.
+# All hosts work on one file system at once. Each checks the work of the others (userspace/tests/guest/fs_worker.cc has the
+# checks). Then fio writes and verifies through the file system on all of them. Afterwards fsck finds nothing.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 rounds=${FS_ROUNDS:-20} mib=${FS_MIB:-16}
 # O2CB has no POSIX locks between hosts (docs/cluster-filesystems.md).

@@ -40,10 +40,10 @@ fault_on() {
 	local qid n=$1; shift
 	for qid in $(qids "$n"); do fabric drive "$drive" fault "$@" queue="$qid" > /dev/null; done
 }
-# What the drive keeps back: the ids of the commands that a jq condition is true for.
+# held CONDITION: the ids of the commands that the drive keeps back and for which CONDITION (of jq) is true.
 held() { fabric drive "$drive" faults | jq -r ".held[] | select($1) | select(.released | not) | .id"; }
 some_held() { [ -n "$(held "$1")" ]; }
-# Nor anything that was released and that it has not yet gone on with.
+# none_held CONDITION: there is no such command, nor a released one that the drive has not yet continued.
 none_held() { fabric drive "$drive" faults | jq -e "[.held[] | select($1)] | length == 0" > /dev/null; }
 # The lender's Delete I/O SQ, with `fault hold any queue=0`.
 deletion='.queue == 0 and .opcode == 0'
@@ -72,7 +72,7 @@ dual_up() {
 		until_true 30 "new paths of $dual" both_live
 	fi
 	iopolicy round-robin
-	# what a test that failed may have left
+	# a failed test may have left a timeout and a reader
 	fail_after -1
 	sh_on "$dual" 'touch /run/late.stop; pkill -KILL late_read || true'
 }
@@ -95,7 +95,8 @@ tcp_up() {
 	disk=$(sh_on "$dual" 'echo /dev/$(basename "$(ls -d /sys/class/nvme/nvme*/nvme*c*n* | head -1)" | sed "s/c[0-9]*n/n/")')
 	lender_disk=$(sh_on lender 'ls /dev/nvme*n1 | head -1')
 }
-# What the stock drivers say of a path that is cut, and of attempts to connect it again: nvme-tcp and nvme-core, then nvmet.
+# Allows the stock drivers' messages about a path that is cut, and about attempts to connect it again: nvme-tcp's and nvme-core's,
+# then nvmet's.
 tcp_says() {
 	log_may "$dual" 'nvme nvme[0-9]+: I/O tag [0-9]+ \([0-9a-f]{4}\) type [0-9]+ opcode (0x[0-9a-f]+|0) \([A-Za-z ]+\) QID [0-9]+ timeout$'
 	log_may "$dual" 'nvme nvme[0-9]+: starting error recovery$'

@@ -74,7 +74,7 @@ iperf() {
 
 # ---- lent and borrowed ----
 
-# Without an IOMMU of the lender's, a function is lent to whoever is trusted.
+# A lender without an IOMMU lends a function only if it trusts the borrowers.
 lender_iommu=$(iommu_of lender)
 trusted=--trust-borrowers
 [ -z "$lender_iommu" ] || trusted=
@@ -89,7 +89,7 @@ stores_refused() {
 	fabric_may " warning lender\.$link: DMA read at 0x[0-9a-f]+ \+0x[0-9a-f]+ is unclaimed"
 }
 
-# Who borrows lets go first.
+# The borrowers release their functions first.
 lender_last() { hosts | grep -vx lender; echo lender; }
 links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
 # unborrow HOST: it has no function of another host, nor lends one.
@@ -97,8 +97,9 @@ unborrow() {
 	sh_on "$1" 'for b in /sys/bus/smartio/devices/*/borrowed; do [ ! -e $b ] || echo 0 > $b; done
 		for m in smartio_pci smartio_pci_stub; do ! [ -d /sys/module/$m ] || modprobe -r $m; done'
 }
-# Links between all hosts, and nothing lent or borrowed, whatever was before. A device of QEMU's own fetches what it sends by
-# eight bytes, each a round trip through its QEMU, whose CPUs stand still meanwhile: heartbeats are late.
+# Sets the links of all hosts up, with nothing lent or borrowed; the state before does not matter. A device that QEMU models
+# fetches its data by eight bytes. Each fetch is a round trip through its QEMU, whose CPUs stand still meanwhile: heartbeats are
+# late.
 lending_begin() {
 	local host
 	for host in $(lender_last); do
@@ -148,14 +149,14 @@ returned() {
 	on lender smartioctl unlend "$pci" | sed 's/^/# /'
 	expect "the driver of $1 in the lender" "$2" "$(driver_of lender "$pci")"
 }
-# nobody_has PCI [LENDER]
+# `nobody_has PCI [LENDER]`: no host borrows the function.
 nobody_has() { sh_on "${2:-lender}" '[ -z "$(cat /sys/class/smartio_export/$1/borrowers)" ]' "$1"; }
 
 none_left() { sh_on "$1" '! ls /sys/bus/pci/devices | grep -q "^1[0-9a-f]*:00:00.0"'; }
 # iommu_faults HOST PCI [Read|Write]: how many of the function's accesses the IOMMU has refused, of those that the kernel reports.
 iommu_faults() { logged "$1" "DMAR: \\[DMA ${3:-(Read|Write)} NO_PASID\\] Request device \\[${2#0000:}\\]"; }
 
-# What the borrower's half says of a function whose link was lost; the stock driver's own words are each test's.
+# Allows the messages of both hosts about a function whose link was lost. Each test allows those of its stock driver by itself.
 losses() {
 	link_drops cable0
 	stores_refused

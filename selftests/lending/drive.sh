@@ -40,7 +40,7 @@ borrowed_by() { sh_on lender 'cat /sys/class/smartio_export/$1/borrowers' "$driv
 nobody_has_it() { [ -z "$(borrowed_by)" ]; }
 # The bit of the command register.
 bus_master() { sh_on lender 'echo $(($(od -An -tu2 -j4 -N2 /sys/bus/pci/devices/$1/config) >> 2 & 1))' "$drive_pci"; }
-# at_rest WHEN: it was reset, and reaches no memory. Its controller was enabled if nobody shut it down.
+# at_rest WHEN: it was reset, and reaches no memory. Before the reset its controller was enabled, unless a driver shut it down.
 at_rest() {
 	expect "bus mastering $1" 0 "$(bus_master)"
 	expect "whether its controller is enabled $1" false "$(fabric drive "$drive" status | jq .ready)"
@@ -84,7 +84,7 @@ cut_off() {
 	fabric_may "^lender\.$drive dma_reads_unclaimed"
 	stores_refused
 }
-# What the stock driver says of a drive that was pulled out.
+# Allows the stock driver's messages about a drive that was pulled out.
 pulled_out() {
 	log_may borrower 'nvme nvme[0-9]+: failure state error detected, request disconnect$'
 	log_may borrower 'I/O error, dev nvme[0-9]+n[0-9]+, sector|Buffer I/O error on dev nvme[0-9]+n[0-9]+,'

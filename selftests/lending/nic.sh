@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
-# The network card $nic of the lender on the borrower, by its stock driver $module: ping and iperf3 both ways against the
-# lender's own interface (with LENDING_IPERF_S each way for so long), its link down and up, its cable out and in, the driver's own
-# test ($self, or in check-long), the driver loaded again; then the lender has it back, where that test says the same. $no_intx: a driver that
-# tests interrupts by pin; a sed script for what it says of them.
+# The network card $nic of the lender on the borrower, by its stock driver $module. Ping, and iperf3 both ways, run against the
+# lender's own interface; with LENDING_IPERF_S iperf3 also runs for that many seconds each way. The interface is set down and up,
+# and the card's cable is pulled and put back. The driver runs its own test ($self, or in check-long), and is loaded again. Then the
+# lender has the card back, where that test has the same results. $no_intx is for a driver whose test of interrupts by pin fails on
+# the borrower: a sed script that makes it failed in the lender's results, too.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # self_test HOST INTERFACE: the driver's own test of the device (ethtool -t), "RESULT NAME" a line; its status is 2 if some of it failed.

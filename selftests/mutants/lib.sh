@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What a mutant says of itself, for scripts/check-mutants and selftests/harness/mutants-apply. A mutant is a patch,
+# The head of a mutant, for scripts/check-mutants and selftests/harness/mutants-apply. A mutant is a patch,
 # selftests/mutants/NAME.patch, and above its diff stands:
 #
 #   Bug: one sentence: what is broken.

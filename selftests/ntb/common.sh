@@ -46,7 +46,7 @@ raise_link() {
 	done
 }
 
-# What the hardware driver says of its link: Up or Down.
+# The state of the link in the hardware driver's info file: Up or Down.
 link_state() {
 	sh_on "$1" 'awk -F"\t" "/Link Status -/ { print \$NF }" /sys/kernel/debug/$1/*/info' "$ntb_driver"
 }

@@ -58,7 +58,7 @@ load_goes_on() {
 }
 stop_load() { load_finish lender; }
 
-# What the driver says of a reset by nvme-cli, and of one that it decides on because of CSTS.
+# Allows the driver's messages about a reset by nvme-cli, and about one that it decides on because of CSTS.
 log_may_reset() {
 	log_may lender 'nvme nvme0: resetting controller$'
 }
@@ -66,7 +66,7 @@ log_may_notice_fatal() {
 	log_may lender 'nvme nvme0: controller is down; will reset: CSTS=0x[0-9a-f]+, PCI_STATUS=0x[0-9a-f]+$'
 	log_may lender 'nvme nvme0: (Does your device have a faulty power saving mode enabled\?|Try "nvme_core\.default_ps_max_latency_us=0 )'
 }
-# …and of commands that it waited for in vain.
+# …and about commands that timed out.
 log_may_time_out() {
 	log_may lender 'nvme nvme0: I/O tag [0-9]+ .*QID [0-9]+ timeout, (aborting|reset controller|completion polled)'
 	log_may lender 'nvme nvme0: Abort status: 0x'

@@ -14,10 +14,10 @@ drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -
 [ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
 ntbs_of_lender=$(sh_on lender 'grep -l "$1" /sys/bus/pci/devices/*/device | cut -d/ -f6 | cut -d: -f2- | paste -sd "|"' "$ntb_device_id")
 
-# What a host says of a lost path: its link's, its client's, nvme-core's words, no others.
+# losses_on HOST: allows its messages about a lost path: those of the link, of the client and of nvme-core, no others.
 losses_on() {
 	local link
-	# what it, or the drive, had in flight when the windows were shut
+	# accesses of the host, or of the drive, that were in flight when the windows were shut
 	for link in $(links_of "$1"); do link_drops "$link"; done
 	log_may "$1" 'ntb[0-9]+: link to [a-z0-9]+ is down: '
 	log_may "$1" 'nvme nvme[0-9]+: path lost \('
@@ -27,7 +27,7 @@ losses_on() {
 	log_may "$1" 'nvme nvme[0-9]+: (Identify|Could not set|reading) [A-Za-z ]+(failed|count):? \(?(nsid=[0-9]+, )?(status=0x370|880)'
 	log_may "$1" 'nvme nvme[0-9]+: Failed to read smart log \(error 880\)'
 	log_may "$1" 'nvme nvme[0-9]+: Failed to configure AEN \(cfg [0-9a-f]+\)'
-	# A drive behind an IOMMU reads a window through QEMU, and so learns that nobody answered.
+	# A drive behind an IOMMU reads a window through QEMU, and so learns that its read had no answer.
 	[ "$1" != lender ] || [ -z "$(iommu_of lender)" ] || fabric_may "^lender\\.$drive dma_reads_unclaimed$"
 	# A borrower's store that comes after the session's end: the lender's IOMMU refuses the NTB, never the drive (docs/ntb-smartio.md).
 	[ "$1" != lender ] || log_may lender "DMAR: (DRHD: handling fault status reg|\[DMA Write NO_PASID\] Request device \[($ntbs_of_lender)\])"
@@ -52,7 +52,8 @@ at_once() {
 
 # Of ntb_smartio, a test's own. Emulated hosts that are busy, on a machine that is, stand still for a second now and then.
 link_options=(heartbeat_timeout_ms=3000)
-# What a host needs before it can lend or borrow: the NTBs' drivers and ntb_smartio, nothing else that wants them.
+# load_links HOST: loads the modules that it needs before it can lend or borrow: the NTBs' driver and ntb_smartio. Unloads all
+# others that use the NTBs or the drive.
 load_links() {
 	sh_on "$1" '! { [ -d /sys/module/nvmet_tcp ] || [ -d /sys/module/nvme_tcp ]; } || nvmeof_tcp leave	# of a test that failed
 		[ ! -d /sys/module/snvme_probe ] || modprobe -r smartio_nvme snvme_probe	# it may have the path
@@ -165,8 +166,8 @@ drive_interrupts() { interrupts_of "$drive_pci"; }
 
 # ---- verified load ----
 
-# With the lender's IOMMU on, what a borrower's command moves goes through the lender's QEMU, eight bytes at a time
-# (docs/fabric.md): then less of it.
+# With the lender's IOMMU on, the data of a borrower's command goes through the lender's QEMU, eight bytes at a time
+# (docs/fabric.md). Then the load is smaller.
 slow_lender=$(iommu_of lender)
 load_shape=(--bssplit=4k/70:64k/20:256k/10 --iodepth=32)
 [ -z "$slow_lender" ] || load_shape=(--bs=4k --iodepth=8)
@@ -202,8 +203,8 @@ load_goes_on() {
 	begin=$(writes_done "$1")
 	until_true "${2:-60}" "the load's writes on $1 to go on" writes_above "$1" $((begin + 30))
 }
-# slow HOST [MS [N]]: the drive takes so long for each command of HOST's queues (the load's, if it runs), that N (4) are
-# in flight there when this returns. By default so long that they still are at what follows, however busy the machine is.
+# slow HOST [MS [N]]: the drive delays each command of HOST's queues (the load's, if it runs) by MS (5000). Returns when N (4) of
+# them are in flight there. The default is so long that they are still in flight at the test's next step, even on a busy machine.
 slow() {
 	local qid qids
 	mapfile -t qids < <(sh_on "$1" 'sed -n "s/.*qid=\([0-9]*\).*/\1/p" /sys/class/nvme/$(cat /run/shared.ctrl)/smartio/queues')
@@ -240,8 +241,8 @@ stamps_failed() {
 }
 # The blocks of HOST as the lender reads them: a line each.
 stamps_of() { on lender stamps read /run/shared "$(stamped "$1")" $stamps; }
-# took_over HOST WHAT: HOST was fenced. None of its blocks was sent after that, by HOST's clock; the lender writes them, as whoever goes on
-# without HOST does. What is there then is printed.
+# took_over HOST WHAT: HOST was fenced. None of its blocks was sent after that, by HOST's clock. The lender writes the blocks, as
+# a host does that continues without HOST. Then prints the blocks.
 took_over() {
 	local now before
 	now=$(sh_on "$1" 'awk "{ printf \"%.0f\", \$1 * 1e9 }" /proc/uptime')

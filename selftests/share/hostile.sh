@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016,SC2034
-# For tests of a hostile borrower: borrower2 is it, HOSTILE_S seconds (20) long, while borrower1's verified load goes on.
+# For tests of a hostile borrower: borrower2 is hostile, for HOSTILE_S seconds (20), while borrower1's verified load continues.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 seconds=${HOSTILE_S:-20}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What the tests of smartio and ntb_smartio share: smartio_echo on the lender's drive, and the borrower's path to it.
+# Common to the tests of smartio and ntb_smartio: smartio_echo on the lender's drive, and the borrower's path to it.
 # shellcheck source=selftests/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 # shellcheck source=selftests/ntb_family.sh

@@ -6,10 +6,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 pci=$(sh_on lender 'basename "$(dirname "$(grep -l 0x010802 /sys/bus/pci/devices/*/class)")"' || true)
 [ -n "$pci" ] || fail "the lender has no drive"
 
-# What a client says of its end.
+# A client that ends says that its path is lost.
 log_may lender 'nvme nvme[0-9]+: path lost \('
 
-# The manager has the drive, whoever had it before; nothing goes wrong on it.
+# The manager has the drive, also if the stock driver had it before, and no fault is set on the drive.
 manage_drive() {
 	fabric drive drive0 unfault all > /dev/null
 	fabric drive drive0 release all > /dev/null

@@ -7,7 +7,7 @@ drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -
 [ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
 serial=$(fabric drive list | jq -r '.drives[0].serial // empty')
 
-# The stock driver has the drive, nothing is lent or chosen, whatever was before.
+# The stock driver gets the drive, and nothing is lent or chosen any more.
 begin_stock() {
 	sh_on lender 'rm -rf /etc/smartio
 		! [ -d /sys/module/smartio_nvme ] || modprobe -r smartio_nvme

@@ -10,7 +10,7 @@ function_for() {
 	for_vm "$1" "$2" | jq -er .address
 }
 
-# A page of the guest that is memory of a PC, and that Linux leaves alone below 1 MiB; the next one is for what was fetched.
+# A page of the guest below 1 MiB, which is memory of a PC and which Linux leaves alone. The next page is for fetched data.
 own_page=0x20000 own_next=0x21000
 
 # What functions below use in the guest: base is where edu's registers are (docs/specs/edu.rst of QEMU). A word of DMA is 64 bits.
@@ -84,20 +84,21 @@ attacks_begin() {
 	done
 }
 declare -A refuser=()
-# faults HOST Read|Write: how many its IOMMU has reported of what it has to refuse.
+# faults HOST Read|Write: how many refused accesses its IOMMU has reported.
 faults() { iommu_faults "$1" "${refuser[$1]}" "$2"; }
 
 # remapping_faults: how many interrupts the lender's IOMMU has refused.
 remapping_faults() { sh_on lender 'dmesg | grep -c "DMAR: \[INTR-REMAP\] .*\[fault reason 0x22\]" || true'; }
 
-# attacked HOST WRITES READS ADDRESS: the guest has its function store to ADDRESS and fetch from there, and both faults are seen, more than
-# so many before; in $attack_said is what was fetched. Again if need be: a kernel reports ten in five seconds, of all that its IOMMU says.
+# attacked HOST WRITES READS ADDRESS: the guest has its function store to ADDRESS and fetch from there. HOST then has reported both
+# faults: more than WRITES, and more than READS. $attack_said has the fetched data. Again if need be: a kernel reports ten in five
+# seconds, of all that its IOMMU says.
 attacked() {
 	attack_said=$(in_edu "$attacker" "$guest" "fetch $own_page 8; store $4 8; fetch $4 8; store $own_next 8; word $own_next 64") &&
 		[ "$(faults "$1" Write)" -gt "$2" ] && [ "$(faults "$1" Read)" -gt "$3" ]
 }
-# refused WHAT BY ADDRESS HOST [WITNESS]: the guest $guest of $attacker tries that. The IOMMU of BY says so; what is at WITNESS, or ADDRESS, in
-# HOST stays, and does not come back.
+# refused WHAT BY ADDRESS HOST [WITNESS]: the guest $guest of $attacker tries that. The IOMMU of BY reports it. The data of HOST at
+# WITNESS, or ADDRESS, stays, and the guest does not get it.
 refused() {
 	local what=$1 by=$2 address=$3 host=$4 witness=${5:-$3} before
 	before=$(memory_of "$host" "$witness")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
-# What a guest of the borrower does with an NVMe function, the borrower's own or a lent one.
+# A guest of the borrower with an NVMe function, the borrower's own or a lent one.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # host_interrupts PCI: how many interrupts of the function the borrower's vfio has handed on.

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016,SC2154
 # Virtual machines that hosts run (vms = true in the topology): a guest is QEMU with KVM in a host, with the host's own
-# root image and kernel (scripts/setup.d/vm.sh), and does what the host says over a port (selftests/guest/vm-init). What
-# belongs to a guest is in /run/guest-NAME of its host: agent.in and agent.out, qmp.in and qmp.out, console, qemu.log, pid.
-# Tests have it by common.sh. Who else sources it (scripts/demo-vm) defines sh_on, until_true, fail, say, log_may and slower first.
+# root image and kernel (scripts/setup.d/vm.sh). It runs the host's commands, which come over a port (selftests/guest/vm-init).
+# The files of a guest are in /run/guest-NAME of its host: agent.in and agent.out, qmp.in and qmp.out, console, qemu.log, pid.
+# Tests source common.sh, which sources this. Another program (scripts/demo-vm) first defines sh_on, until_true, fail, say,
+# log_may and slower.
 
 # What functions below use on the host: d is the guest's folder. `answer KEY PIPE SECONDS` prints the first line of PIPE that
-# has KEY in it. A pipe is opened for both ways, so that nobody waits for a QEMU that is gone; read gives a line in parts at
-# a time-out.
+# has KEY in it. A pipe is opened for both ways, so that no command waits for a QEMU that has ended. read gives a line in
+# parts at a time-out.
 guest_words='
 alive() { [ -e /proc/$(< $d/pid) ] && [ "$(awk "{ print \$3 }" /proc/$(< $d/pid)/stat)" != Z ]; }
 answer() {
@@ -119,7 +120,7 @@ guest_unplug() {
 }
 guest_lacks() { ! guest_qmp "$1" "$2" '{"execute":"qom-list","arguments":{"path":"/machine/peripheral"}}' | jq -e --arg i "$3" '.[] | select(.name == $i)' > /dev/null; }
 
-# guest_reboot HOST NAME 'shell text': the text makes the guest reboot; its QEMU goes on, although it was started with -no-reboot.
+# guest_reboot HOST NAME 'shell text': the text makes the guest reboot; its QEMU continues, although it was started with -no-reboot.
 guest_reboot() {
 	guest_qmp "$1" "$2" '{"execute":"set-action","arguments":{"reboot":"reset"}}' > /dev/null
 	in_guest "$1" "$2" "(sleep 1; $3) > /dev/null 2>&1 &"
@@ -129,7 +130,7 @@ guest_poweroff() {
 	in_guest "$1" "$2" '(sleep 1; busybox poweroff -f) > /dev/null 2>&1 &'
 	until_true 60 "QEMU of guest $2 to end" guest_ended "$1" "$2"
 }
-# guest_stop HOST NAME: its QEMU is told to end. guest_kill: by SIGKILL. Both wait for that.
+# guest_stop HOST NAME: ends its QEMU by a command. guest_kill: by SIGKILL. Both wait for the end.
 guest_stop() {
 	in_guest_folder "$1" "$2" 'echo "{\"execute\":\"quit\"}" 1<> $d/qmp.in'
 	until_true 60 "QEMU of guest $2 to end" guest_ended "$1" "$2"
@@ -139,7 +140,7 @@ guest_kill() {
 	until_true 60 "QEMU of guest $2 to end" guest_ended "$1" "$2"
 }
 guest_ended() { in_guest_folder "$1" "$2" '! alive'; }
-# No guest is left, whatever was before.
+# Ends all guests of the host, with their files.
 guests_end() { sh_on "$1" 'shopt -s nullglob; for p in /run/guest-*/pid; do kill -9 $(< $p) 2> /dev/null || :; done; rm -rf /run/guest-*'; }
 
 # guest_disk HOST NAME: prints the guest's NVMe disk once it is there.

@@ -73,7 +73,7 @@ stable() {
 	esac
 }
 
-# What mkfs must not overwrite unasked; whether another host has it mounted, nobody here knows.
+# mkfs must not overwrite data without -f. This host can't know whether another host has the device mounted.
 refuse_filled() {
 	local type
 	type=$(blkid -p -o value -s TYPE -s PTTYPE "$1") || return 0

@@ -10,7 +10,7 @@ _smartioctl_drives() {
 		if [ "$class" = 0x010802 ]; then echo "${at##*/}"; fi
 	done
 }
-# What is no bridge.
+# Functions that are no bridges.
 _smartioctl_functions() {
 	local at class
 	for at in "${SMARTIO_SYSFS:-/sys}"/bus/pci/devices/*; do
