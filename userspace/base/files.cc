@@ -24,10 +24,12 @@ Result<std::string> read_file(const std::filesystem::path& file) {
 namespace {
 
 Result<void> write(const std::filesystem::path& file, std::string_view text, bool durable) {
-  const auto failed = [](const std::filesystem::path& what) {
-    return fail(std::format("{} can't be written: {}", what.string(), std::strerror(errno)));
-  };
   const std::filesystem::path part = std::format("{}.{}.part", file.string(), ::getpid());
+  const auto failed = [&part](const std::filesystem::path& what) {
+    const int error = errno;
+    ::unlink(part.c_str());
+    return fail(std::format("{} can't be written: {}", what.string(), std::strerror(error)));
+  };
   UniqueFd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd) return failed(part);
   while (!text.empty()) {
