@@ -193,8 +193,8 @@ static inline void snvme_core_delete_noio(struct nvme_ctrl *ctrl)
 }
 
 /*
- * The driver is being removed, which that work must not outlive. Patch: ops->free_ctrl
- * as the only end that a transport waits for.
+ * The driver is being removed, which that work must not outlive. Patch:
+ * ops->free_ctrl as the only end that a transport waits for.
  */
 static inline void snvme_core_delete_wait(struct nvme_ctrl *ctrl)
 {
