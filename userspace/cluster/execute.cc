@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/base64.h"
 #include "base/deadline.h"
-#include "cluster/base64.h"
 #include "cluster/interrupt.h"
 
 namespace smartio::cluster {

@@ -8,8 +8,8 @@
 #include <csignal>
 #include <thread>
 
+#include "base/base64.h"
 #include "base/scratch_folder.h"
-#include "cluster/base64.h"
 #include "cluster/fake_agent.h"
 #include "cluster/interrupt.h"
 
@@ -187,22 +187,6 @@ TEST_F(Execute, ManyCommandsShareOneAgent) {
     }
   }
   EXPECT_EQ(right, 8);
-}
-
-TEST(Base64, ReadsAndWritesTheExamplesOfTheRfc) {
-  const std::vector<std::pair<std::string, std::string>> examples = {{"", ""},
-                                                                     {"f", "Zg=="},
-                                                                     {"fo", "Zm8="},
-                                                                     {"foo", "Zm9v"},
-                                                                     {"foob", "Zm9vYg=="},
-                                                                     {"fooba", "Zm9vYmE="},
-                                                                     {"foobar", "Zm9vYmFy"}};
-  for (const auto& [plain, coded] : examples) {
-    EXPECT_EQ(base64_encode(plain), coded);
-    EXPECT_EQ(base64_decode(coded).value(), plain);
-  }
-  for (const char* wrong : {"Z", "Zg=", "Z===", "Zg==Zg==", "Zm9%", "=Zm9"})
-    EXPECT_FALSE(base64_decode(wrong)) << wrong;
 }
 
 }  // namespace

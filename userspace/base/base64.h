@@ -6,10 +6,10 @@
 
 #include "base/result.h"
 
-namespace smartio::cluster {
+namespace smartio {
 
-/// RFC 4648 section 4, with padding: how the guest agent carries binary data.
+/// RFC 4648 section 4, with padding: how the protocol of the QEMU guest agent carries binary data.
 std::string base64_encode(std::string_view bytes);
 Result<std::string> base64_decode(std::string_view text);
 
-}  // namespace smartio::cluster
+}  // namespace smartio

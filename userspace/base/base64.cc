@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "cluster/base64.h"
+#include "base/base64.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
-namespace smartio::cluster {
+namespace smartio {
 
 namespace {
 
@@ -59,4 +59,4 @@ Result<std::string> base64_decode(std::string_view text) {
   return bytes;
 }
 
-}  // namespace smartio::cluster
+}  // namespace smartio
