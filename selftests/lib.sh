@@ -176,7 +176,7 @@ allowed_fabric=() fabric_matched=() fabric_asked=()
 # The kernel's messages about a module of another build, and about an emulated CPU that got too little time of the machine's CPUs.
 always_allowed='loading out-of-tree module taints kernel|module verification failed|hrtimer: interrupt took [0-9]+ ns|sched: DL replenish lagged too much'
 # The messages of the stock kernel, and of the debug kernel, at each boot of such a machine.
-of_a_boot='mtrr: your CPUs had inconsistent|ACPI: IRQ 4 override to edge|amd_pstate: the _CPC object is not present|tsc: Unable to calibrate against PIT|APIC calibration not consistent with PM-Timer|Kernel compiled without mitigations|\] (Lock dependency validator: |\.\.\. (MAX_LOCK|CLASSHASH|CHAINHASH)| (memory used|per task-struct memory))'
+of_a_boot='mtrr: your CPUs had inconsistent|ACPI: IRQ 4 override to edge|amd_pstate: the _CPC object is not present|tsc: Unable to calibrate against PIT|APIC calibration not consistent with PM-Timer|Kernel compiled without mitigations|\] (Lock dependency validator: |\.\.\. (MAX_LOCK|CLASSHASH|CHAINHASH)| (memory used|per task-struct memory)|( +#[0-9]+)+$)'
 
 # No allowance is so wide that it matches one of these.
 canaries=('WARNING: CPU: 0 PID: 1 at kernel/none.c:1 none+0x0/0x1' 'BUG: unable to handle page fault for address: 0'

@@ -5,6 +5,7 @@
 // memory. Arguments and result are those of main().
 int fs_log_main(int argc, char** argv);
 int fs_worker_main(int argc, char** argv);
+int guest_agent_main(int argc, char** argv);
 int hot_plug_main(int argc, char** argv);
 int late_read_main(int argc, char** argv);
 int nvme_admin_main(int argc, char** argv);

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "guest_agent/guest_agent.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/base64.h"
+#include "base/deadline.h"
+#include "base/unique_fd.h"
+
+namespace smartio::guest_agent {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+/// A client of an agent that runs on a thread of this process.
+class Agent : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    client_.reset(ends[0]);
+    port_.reset(ends[1]);
+    thread_ = std::jthread([this] { GuestAgent(port_.get()).serve(); });
+  }
+  void TearDown() override {
+    client_.reset();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::write(client_.get(), bytes.data(), bytes.size());
+      ASSERT_GT(sent, 0);
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+  std::string read_line() {
+    for (;;) {
+      if (const std::size_t end = received_.find('\n'); end != std::string::npos) {
+        std::string line = received_.substr(0, end);
+        received_.erase(0, end + 1);
+        return line;
+      }
+      std::array<char, 65536> piece{};
+      const ssize_t got = ::read(client_.get(), piece.data(), piece.size());
+      if (got <= 0) return "the agent has gone";
+      received_.append(piece.data(), static_cast<std::size_t>(got));
+    }
+  }
+  json ask(const json& request) {
+    send(request.dump() + "\n");
+    return json::parse(read_line(), nullptr, false);
+  }
+  std::int64_t start(const std::vector<std::string>& words, std::string_view input = "") {
+    json arguments = {
+        {"path", words[0]}, {"arg", std::vector(words.begin() + 1, words.end())}, {"capture-output", true}};
+    if (!input.empty()) arguments["input-data"] = base64_encode(input);
+    const json started = ask({{"execute", "guest-exec"}, {"arguments", arguments}});
+    if (!started.contains("return")) throw std::runtime_error(started.dump());
+    return started["return"]["pid"].get<std::int64_t>();
+  }
+  json status(std::int64_t id) { return ask({{"execute", "guest-exec-status"}, {"arguments", {{"pid", id}}}}); }
+  json end_of(std::int64_t id) {
+    for (;;) {
+      json answer = status(id);
+      if (!answer.contains("return")) return answer;
+      if (answer["return"]["exited"].get<bool>()) return answer["return"];
+    }
+  }
+  json run(const std::vector<std::string>& words, std::string_view input = "") { return end_of(start(words, input)); }
+  static std::string text(const json& status, const char* name) {
+    return status.contains(name) ? base64_decode(status[name].get<std::string>()).value() : std::string();
+  }
+
+  UniqueFd client_;
+  UniqueFd port_;
+  std::string received_;
+  std::jthread thread_;
+};
+
+TEST_F(Agent, OutputErrorsAndStatusComeBack) {
+  const json ended = run({"sh", "-c", "echo out; echo err >&2; exit 7"});
+  EXPECT_EQ(ended.at("exitcode"), 7);
+  EXPECT_EQ(text(ended, "out-data"), "out\n");
+  EXPECT_EQ(text(ended, "err-data"), "err\n");
+  EXPECT_FALSE(ended.contains("out-truncated"));
+}
+
+TEST_F(Agent, ASignalIsToldFromAStatus) {
+  const json ended = run({"sh", "-c", "kill -KILL $$"});
+  EXPECT_EQ(ended.at("signal"), SIGKILL);
+  EXPECT_FALSE(ended.contains("exitcode"));
+}
+
+TEST_F(Agent, InputOfAnyBytesComesBackFromCat) {
+  std::string all;
+  for (int i = 0; i < 1 << 20; ++i) all += static_cast<char>(i * 7 >> (i & 3));
+  EXPECT_EQ(text(run({"cat"}, all), "out-data"), all);
+}
+
+TEST_F(Agent, ACommandThatReadsNoInputEnds) {
+  EXPECT_EQ(run({"true"}, std::string(1 << 20, 'x')).at("exitcode"), 0);
+  EXPECT_EQ(text(run({"cat"}), "out-data"), "");
+}
+
+TEST_F(Agent, SetsidMakesALeaderOfTheCommand) {
+  const std::int64_t id = start({"setsid", "sh", "-c", "ps -o pid=,pgid=,sid= -p $$"});
+  const std::string seen = text(end_of(id), "out-data");
+  std::vector<std::int64_t> numbers;
+  for (std::size_t at = 0; at < seen.size();) {
+    std::size_t used = 0;
+    if (seen.find_first_of("0123456789", at) == std::string::npos) break;
+    numbers.push_back(std::stoll(seen.substr(at), &used));
+    at += used;
+  }
+  EXPECT_EQ(numbers, (std::vector<std::int64_t>{id, id, id})) << seen;
+}
+
+TEST_F(Agent, ACommandOfItsOwnSessionIsKilledWithItsChildren) {
+  const std::int64_t id = start({"setsid", "sh", "-c", "sleep 1000 & sleep 1000"});
+  ask({{"execute", "guest-exec"},
+       {"arguments", {{"path", "/bin/kill"}, {"arg", {"-KILL", "--", "-" + std::to_string(id)}}}}});
+  // The child in the background holds the output: it has ended, too.
+  EXPECT_EQ(end_of(id).at("signal"), SIGKILL);
+}
+
+TEST_F(Agent, WhatItLeavesBehindHoldsItsOutput) {
+  const auto begin = Deadline::Clock::now();
+  EXPECT_EQ(text(run({"sh", "-c", "(sleep 0.3; echo late) & echo now"}), "out-data"), "now\nlate\n");
+  EXPECT_GE(Deadline::Clock::now() - begin, 300ms);
+  run({"sh", "-c", "sleep 1000 > /dev/null 2>&1 & echo $!"});
+}
+
+TEST_F(Agent, AProgramThatIsNotThereIs127) {
+  const json missing = run({"setsid", "no-such-program"});
+  EXPECT_EQ(missing.at("exitcode"), 127);
+  EXPECT_THAT(text(missing, "err-data"), HasSubstr("no-such-program: No such file"));
+  EXPECT_EQ(run({"setsid", "/"}).at("exitcode"), 126);
+  EXPECT_EQ(run({"setsid", "no-such-program"}).at("exitcode"), 127) << "a second one has a number of its own";
+  const json refused = ask({{"execute", "guest-exec"}, {"arguments", {{"path", "no-such-program"}}}});
+  EXPECT_THAT(refused.at("error").at("desc").get<std::string>(), HasSubstr("No such file"));
+}
+
+TEST_F(Agent, AStatusOfALongCommandIsHeldForAShortTime) {
+  const std::int64_t lasting = start({"setsid", "sleep", "1000"});
+  const auto begin = Deadline::Clock::now();
+  EXPECT_FALSE(status(lasting).at("return").at("exited").get<bool>());
+  EXPECT_GE(Deadline::Clock::now() - begin, GuestAgent::kHold);
+  ::kill(static_cast<pid_t>(lasting), SIGKILL);
+  EXPECT_EQ(end_of(lasting).at("signal"), SIGKILL);
+  EXPECT_THAT(status(lasting).at("error").at("desc").get<std::string>(), HasSubstr("does not exist"));
+}
+
+TEST_F(Agent, OutputOverTheLimitIsCutAndSaid) {
+  const json ended = run({"sh", "-c", "head -c 17000000 /dev/zero; echo end >&2"});
+  EXPECT_EQ(text(ended, "out-data").size(), GuestAgent::kMostOutput);
+  EXPECT_TRUE(ended.at("out-truncated").get<bool>());
+  EXPECT_EQ(text(ended, "err-data"), "end\n");
+}
+
+TEST_F(Agent, ASentinelDropsWhatAnEarlierClientLeft) {
+  send("{\"execute\": \"guest-ex\xff{\"execute\": \"guest-sync-delimited\", \"arguments\": {\"id\": 77}}\n");
+  EXPECT_EQ(read_line(), "\xff{\"return\":77}");
+  EXPECT_EQ(ask({{"execute", "guest-sync"}, {"arguments", {{"id", 78}}}}), json({{"return", 78}}));
+}
+
+TEST_F(Agent, QuestionsInOnePieceAreAnsweredInOrder) {
+  const std::int64_t lasting = start({"sleep", "1000"});
+  const std::string question = json{{"execute", "guest-exec-status"}, {"arguments", {{"pid", lasting}}}}.dump();
+  send(question + "\n" + question + "\n" + R"({"execute": "guest-sync", "arguments": {"id": 1}})" + "\n");
+  EXPECT_FALSE(json::parse(read_line()).at("return").at("exited").get<bool>());
+  EXPECT_FALSE(json::parse(read_line()).at("return").at("exited").get<bool>());
+  EXPECT_EQ(json::parse(read_line()), json({{"return", 1}}));
+  ::kill(static_cast<pid_t>(lasting), SIGKILL);
+}
+
+TEST_F(Agent, WhatIsNoRequestGetsAnError) {
+  for (const char* wrong : {"no json", "[]", "7", "{}", R"({"execute": "guest-shutdown"})",
+                            R"({"execute": "guest-exec"})", R"({"execute": "guest-exec", "arguments": {"path": 7}})",
+                            R"({"execute": "guest-exec", "arguments": {"path": "true", "input-data": "%"}})",
+                            R"({"execute": "guest-exec", "arguments": []})",
+                            R"({"execute": "guest-exec-status", "arguments": {"pid": 1}})", R"({"execute": 7})"}) {
+    send(std::string(wrong) + "\n");
+    EXPECT_TRUE(json::parse(read_line(), nullptr, false).contains("error")) << wrong;
+  }
+}
+
+TEST(GuestAgentsPort, IsServedUntilItsClientHasGone) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const UniqueFd port(ends[0]);
+  const UniqueFd client(ends[1]);
+  GuestAgent agent(port.get());
+  const std::string request = R"({"execute": "guest-sync", "arguments": {"id": 5}})"
+                              "\n";
+  ASSERT_GT(::write(client.get(), request.data(), request.size()), 0);
+  ::shutdown(client.get(), SHUT_WR);
+  agent.serve();
+  std::array<char, 200> answer{};
+  ASSERT_GT(::read(client.get(), answer.data(), answer.size() - 1), 0);
+  EXPECT_STREQ(answer.data(), "{\"return\":5}\n");
+}
+
+}  // namespace
+}  // namespace smartio::guest_agent
