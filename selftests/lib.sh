@@ -15,8 +15,11 @@ set -euo pipefail
 shopt -s inherit_errexit
 exec < /dev/null      # `cluster exec` hands its input on, if there is any: only what a test gives it
 
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-test_name=$(basename "$(dirname "$0")")/$(basename "$0")
+top=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
+# asker FILE: sets asked to its last two names: the test's, or those of a file that several tests read.
+asker() { local folder=${1%/*}; asked=${folder##*/}/${1##*/}; }
+asker "$0"
+test_name=$asked
 marker="smartio-test $test_name $$"
 notes=$(mktemp -d)    # what subshells have to tell the test: booted, lost (see `on` and `begin`)
 
@@ -193,8 +196,6 @@ narrow() {
 	local regex=$1 line; shift
 	for line in "$@"; do [[ ! $line =~ $regex ]] || fail "the allowance '$regex' is too wide: it allows '$line'"; done
 }
-# asker FILE: sets asked to its last two names: the test's, or those of a file that several tests read.
-asker() { local folder=${1%/*}; asked=${folder##*/}/${1##*/}; }
 # log_may HOST REGEX: this test provokes such kernel messages (level warning or worse) on HOST.
 log_may() { narrow "$2" "${canaries[@]}"; asker "${BASH_SOURCE[1]}"; allowed_log+=("$1=$2"); log_matched+=(0) log_asked+=("$asked"); }
 # warning_may HOST PLACE: the stock kernel of HOST may warn there, "fs/dlm/lock.c:[0-9]+ _receive_message", and is tainted by it.
@@ -210,8 +211,16 @@ booted() { grep -qsx "$1" "$notes/booted"; }
 
 # The hosts of the topology, in any state.
 hosts() { printf '%s\n' "${all_hosts[@]}"; }
-# state_of HOST: as $notes/status has it.
-state_of() { jq -r --arg h "$1" '.hosts[] | select(.name == $h) | .state' < "$notes/status"; }
+# read_status: asks for the cluster's status ($notes/status). Sets folder, all_hosts and state_of[HOST].
+read_status() {
+	local host state
+	declare -gA state_of=()
+	all_hosts=()
+	cluster status -o json > "$notes/status" || return 1
+	while IFS=$'\t' read -r host state; do
+		if [ -z "$state" ]; then folder=$host; else all_hosts+=("$host") state_of[$host]=$state; fi
+	done < <(jq -r '.folder, (.hosts[] | [.name, .state] | @tsv)' < "$notes/status")
+}
 
 # host_report HOST: its boot, its kernel's taint, and its messages of level warning and worse since the test began. The
 # first test of a boot judges the boot, too.
@@ -272,18 +281,19 @@ judge_lines() {
 }
 
 judge_host() {
-	local host=$1 line boot='' taint='' end='' warned=0 state
-	state=$(state_of "$host")
+	local host=$1 line boot='' taint='' end='' warned=0 state=${state_of[$1]:-unknown}
 	if [ "$state" = running ]; then
 		unjudged=1 host_report "$host" > "$notes/report" || complain "the kernel log of $host can't be read"
+		: > "$notes/messages"
 		while IFS= read -r line; do
 			case $line in
 			'boot '*) boot=${line#* } ;;
 			'taint '*) taint=${line#* } ;;
 			end) end=1 ;;
+			'<'*) printf '%s\n' "$line" >> "$notes/messages" ;;
 			esac
 		done < "$notes/report"
-		judge_lines "$host" "kernel log" < <(grep -a '^<' "$notes/report")
+		judge_lines "$host" "kernel log" < "$notes/messages"
 		[ -n "$end" ] || complain "the kernel log of $host: its end is missing"
 		booted "$host" || [ "$boot" = "${boot_of[$host]}" ] || complain "$host was booted, which this test did not ask for"
 		[ "$boot" = "${boot_of[$host]}" ] || taint_of[$host]=0
@@ -298,18 +308,17 @@ judge_host() {
 }
 
 judge_fabric() {
-	local name count before host since
+	local name count before host
 	fabric evidence > "$notes/evidence" || complain "the fabric gives no evidence"
-	while IFS=$'\t' read -r name count; do
-		since=$notes/evidence.before
+	while IFS=$'\t' read -r name count before; do
 		if [[ $name = *.*" dma_"* ]]; then
 			host=${name%%.*}
 			[ ! -e "$notes/away.$host" ] || continue
-			[ ! -e "$notes/back.$host" ] || since=$notes/back.$host
+			[ ! -e "$notes/back.$host" ] || before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$notes/back.$host")
 		fi
-		before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$since")
 		[ "$count" = "$before" ] || allowed_by_fabric "$name" || complain "fabric: $name: $((count - before)) more"
-	done < <(jq -r '.evidence | to_entries[] | [.key, .value] | @tsv' < "$notes/evidence")
+	done < <(jq -rs '.[0].evidence as $before | .[1].evidence | to_entries[] | [.key, .value, $before[.key] // 0] | @tsv' \
+		"$notes/evidence.before" "$notes/evidence")
 	# Warnings that only repeat a count are left out.
 	while IFS= read -r name; do
 		allowed_by_fabric "$name" || complain "fabric.log: $name"
@@ -321,10 +330,14 @@ judge_fabric() {
 judge() {
 	local host n bad=0 line
 	complaints=()
-	cluster status -o json > "$notes/status" || complain "the cluster tool does not say how the cluster is"
+	local hosts=("${all_hosts[@]}")
+	read_status || complain "the cluster tool does not say how the cluster is"
+	all_hosts=("${hosts[@]}")
 	for host in "${all_hosts[@]}"; do judge_host "$host"; done
 	judge_fabric
-	while IFS= read -r line; do complain "unseen by the test: $line"; done < <(cat "$notes/lost" 2> /dev/null || true)
+	if [ -e "$notes/lost" ]; then
+		while IFS= read -r line; do complain "unseen by the test: $line"; done < "$notes/lost"
+	fi
 	for n in "${!allowed_log[@]}"; do note_allowance "${log_matched[n]}" "${log_asked[n]}" "${allowed_log[n]}"; done
 	for n in "${!allowed_fabric[@]}"; do note_allowance "${fabric_matched[n]}" "${fabric_asked[n]}" "fabric=${allowed_fabric[n]}"; done
 	return $bad
@@ -374,7 +387,7 @@ own_cluster_up() {
 }
 
 begin() {
-	local host state line
+	local host line
 	[ -z "${own_cluster:-}" ] || own_cluster_up
 	judged=${CLUSTER:-default}
 	trap finish EXIT
@@ -382,16 +395,13 @@ begin() {
 	trap 'exit 130' INT HUP
 	set -E
 	trap 'command_failed "$BASH_COMMAND" "$LINENO${BASH_LINENO[*]:+ of ${FUNCNAME[*]}, called from lines ${BASH_LINENO[*]}}"' ERR
-	cluster status -o json > "$notes/status" || fail "the cluster tool does not say how the cluster is"
-	mapfile -t all_hosts < <(jq -r '.hosts[].name' < "$notes/status")
+	read_status || fail "the cluster tool does not say how the cluster is"
 	[ ${#all_hosts[@]} -gt 0 ] || fail "the cluster ${CLUSTER:-default} is not up"
-	folder=$(jq -r .folder < "$notes/status")
 	declare -gA boot_of=() taint_of=() boot_unjudged=() console_size=()
 	for host in "${all_hosts[@]}"; do
-		state=$(state_of "$host")
 		console_size[$host]=$(wc -c < "$folder/$host.console.log")
-		if [ "$state" != running ]; then
-			say "$host is $state, by a test before: it is booted"
+		if [ "${state_of[$host]}" != running ]; then
+			say "$host is ${state_of[$host]}, by a test before: it is booted"
 			cluster boot "$host"
 		fi
 		line=$(sh_on "$host" 'read -r taint < /proc/sys/kernel/tainted; read -r boot < /proc/sys/kernel/random/boot_id
