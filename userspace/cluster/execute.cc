@@ -128,6 +128,7 @@ Result<Outcome> execute(GuestAgent& agent, const Request& request) {
     const auto patience = Deadline::in(kShortCommand).or_earlier(deadline);
     while (!patience.passed() && interrupted() == 0) {
       auto seen = running->look(*session);
+      if (!seen && interrupted() != 0) break;
       if (!seen) return std::unexpected(seen.error());
       if (*seen) return std::move(**seen);
       running->pause();

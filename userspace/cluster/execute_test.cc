@@ -135,6 +135,24 @@ TEST_F(Execute, AnInterruptKillsTheCommand) {
   EXPECT_EQ(fake.commands().size(), 2U);
 }
 
+TEST_F(Execute, AnInterruptWhileTheAgentHoldsItsAnswerKillsTheCommand) {
+  catch_interrupts();
+  std::jthread interrupting;
+  auto& fake = start([&](const json& arguments) {
+    if (arguments.at("path") == "/bin/kill") return FakeAgent::Statuses{ended(0)};
+    interrupting = std::jthread([] {
+      std::this_thread::sleep_for(30ms);
+      std::raise(SIGINT);
+    });
+    return FakeAgent::Statuses{nullptr, ended(0)};
+  });
+  const auto outcome = run({.command = {"sleep"}, .input = {}, .timeout = {}});
+  clear_interrupt();
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->exit_status(), 130);
+  EXPECT_EQ(fake.commands().size(), 2U);
+}
+
 TEST_F(Execute, AHostThatWasStartedAnewIsTold) {
   FakeAgent* fake = nullptr;
   std::atomic<bool> started = false;

@@ -78,7 +78,8 @@ void FakeAgent::answer_line(std::string_view line, const std::stop_token& stop) 
     }
     text = std::exchange(leftover_, {});
   }
-  text += (delimited ? "\xff" : "") + answer(json::parse(line)).dump() + "\n";
+  const json answered = answer(json::parse(line));
+  if (!answered.is_null()) text += (delimited ? "\xff" : "") + answered.dump() + "\n";
   for (std::string_view rest = text; !rest.empty() && !stop.stop_requested();) {
     pollfd ready{.fd = answers_.get(), .events = POLLOUT, .revents = 0};
     ::poll(&ready, 1, 5);
@@ -104,6 +105,7 @@ json FakeAgent::answer(const json& request) {
   if (found == running_.end()) return {{"error", {{"class", "GenericError"}, {"desc", "PID does not exist"}}}};
   json status = found->second.front();
   if (found->second.size() > 1) found->second.erase(found->second.begin());
+  if (status.is_null()) return status;
   return {{"return", status}};
 }
 

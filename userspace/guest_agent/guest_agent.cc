@@ -13,7 +13,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,23 +27,16 @@ namespace {
 
 using nlohmann::json;
 
-/// Stands before a request and before its answer if they have to be told from what is left of an earlier client's.
+/// Begins a request, and its answer, that must not be taken for the rest of an earlier one.
 constexpr char kSentinel = '\xff';
 
-// What a shell says of a program that is not there, and of one that can't be run.
+// Exit statuses of a shell for a missing program, and for one that it can not run.
 constexpr int kNotFound = 127;
 constexpr int kNotRunnable = 126;
 constexpr std::string_view kNoSuchProcess = "PID does not exist";
 constexpr std::size_t kPiece = 64ULL << 10;
 
 [[noreturn]] void throw_errno(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
-
-sigset_t only(int signal) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, signal);
-  return set;
-}
 
 json error(std::string_view reason) { return {{"error", {{"class", "GenericError"}, {"desc", reason}}}}; }
 
@@ -58,7 +53,7 @@ Pipe make_pipe() {
 
 void make_nonblocking(const UniqueFd& fd) { ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK); }
 
-/// What the child of posix_spawn(3) does before it runs its program.
+/// The steps of a child of posix_spawn(3) before its program.
 class Preparation {
  public:
   Preparation(int in, int out, int err, bool leads_session) {
@@ -74,8 +69,10 @@ class Preparation {
     sigset_t none;
     sigemptyset(&none);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
-    const sigset_t defaults = only(SIGPIPE);
-    ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
+    // The shell that starts the agent in the background lets it ignore some.
+    sigset_t all;
+    sigfillset(&all);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
     const int session = leads_session ? POSIX_SPAWN_SETSID : 0;
     ::posix_spawnattr_setflags(&attributes_,
                                static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | session));
@@ -101,64 +98,78 @@ class Preparation {
   posix_spawnattr_t attributes_{};
 };
 
-/// Moves what is there.
-void read_some(UniqueFd& pipe, std::string& bytes, bool& cut) {
-  std::array<char, kPiece> piece;  // NOLINT(cppcoreguidelines-pro-type-member-init): read() fills it
-  const ssize_t got = ::read(pipe.get(), piece.data(), piece.size());
-  if (got < 0 && errno == EINTR) return;
-  if (got <= 0) {
-    pipe.reset();
-    return;
-  }
-  const std::size_t kept = std::min(static_cast<std::size_t>(got), GuestAgent::kMostOutput - bytes.size());
-  bytes.append(piece.data(), kept);
-  if (kept < static_cast<std::size_t>(got)) cut = true;
-}
-
 }  // namespace
 
 GuestAgent::GuestAgent(int port) : port_(port) {
   // A command that does not read its input.
   if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) throw_errno("signal");
+  // Where it is ignored a child has no status.
+  if (std::signal(SIGCHLD, SIG_DFL) == SIG_ERR) throw_errno("signal");
 }
 
 void GuestAgent::serve() {
   has_client_ = true;
+  held_.reset();
   while (has_client_) {
     wait_for_events();
     answer_held();
     answer_lines();
-    std::erase_if(commands_, [](const Command& each) { return each.ended() && !each.kept; });
+    forget_commands();
   }
+}
+
+/// The results of clients that have gone.
+void GuestAgent::forget_commands() {
+  std::erase_if(commands_, [](const Command& each) { return each.ended() && !each.kept; });
+  auto ended = static_cast<std::size_t>(std::ranges::count_if(commands_, &Command::ended));
+  std::erase_if(commands_, [&](const Command& each) {
+    if (!each.ended() || ended <= kMostEnded || (held_ && held_->id == each.id)) return false;
+    --ended;
+    return true;
+  });
 }
 
 /// Waits for the port, for the end of commands, and for their pipes; moves what these have and take.
 void GuestAgent::wait_for_events() {
   std::vector<pollfd> ready;
-  const auto watch = [&](int fd, short events) { ready.push_back({.fd = fd, .events = events, .revents = 0}); };
-  // One question at a time: what comes behind one that is held waits.
-  watch(held_ ? -1 : port_, POLLIN);
-  for (const Command& each : commands_) {
-    watch(each.input_pipe.get(), POLLOUT);
-    watch(each.output.pipe.get(), POLLIN);
-    watch(each.errors.pipe.get(), POLLIN);
-    watch(each.process.get(), POLLIN);
+  std::vector<std::function<void()>> actions;
+  const auto watch = [&](int fd, short events, std::function<void()> action) {
+    if (fd < 0) return;
+    ready.push_back({.fd = fd, .events = events, .revents = 0});
+    actions.push_back(std::move(action));
+  };
+  for (Command& each : commands_) {
+    watch(each.input_pipe.get(), POLLOUT, [&] { write_input(each); });
+    watch(each.output.pipe.get(), POLLIN, [&] { read_output(each.output); });
+    watch(each.errors.pipe.get(), POLLIN, [&] { read_output(each.errors); });
+    watch(each.process.get(), POLLIN, [&] {
+      ::waitpid(static_cast<pid_t>(each.id), &each.status, 0);
+      each.process.reset();
+    });
   }
+  // One question at a time: what comes behind one that is held waits.
+  if (!held_) watch(port_, POLLIN, [this] { receive(); });
   if (::poll(ready.data(), ready.size(), held_ ? held_->until.poll_ms() : -1) < 0) {
     if (errno == EINTR) return;
     throw_errno("poll");
   }
-  std::size_t at = 1;
-  for (Command& each : commands_) {
-    if (ready[at++].revents != 0) write_input(each);
-    if (ready[at++].revents != 0) read_some(each.output.pipe, each.output.bytes, each.output.cut);
-    if (ready[at++].revents != 0) read_some(each.errors.pipe, each.errors.bytes, each.errors.cut);
-    if (ready[at++].revents != 0) {
-      ::waitpid(static_cast<pid_t>(each.id), &each.status, 0);
-      each.process.reset();
-    }
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    if (ready[i].revents != 0) actions[i]();
   }
-  if (ready[0].revents != 0) receive();
+}
+
+/// Moves the bytes that a pipe has; closes it at its end.
+void GuestAgent::read_output(Output& output) {
+  std::array<char, kPiece> piece;  // NOLINT(cppcoreguidelines-pro-type-member-init): read() fills it
+  const ssize_t got = ::read(output.pipe.get(), piece.data(), piece.size());
+  if (got < 0 && errno == EINTR) return;
+  if (got <= 0) {
+    output.pipe.reset();
+    return;
+  }
+  const std::size_t kept = std::min(static_cast<std::size_t>(got), kMostOutput - output.bytes.size());
+  output.bytes.append(piece.data(), kept);
+  if (kept < static_cast<std::size_t>(got)) output.cut = true;
 }
 
 void GuestAgent::write_input(Command& command) {
@@ -166,8 +177,11 @@ void GuestAgent::write_input(Command& command) {
       ::write(command.input_pipe.get(), command.input.data() + command.written, command.input.size() - command.written);
   if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (written > 0) command.written += static_cast<std::size_t>(written);
-  // All of it, or as much as anybody reads.
-  if (written <= 0 || command.written == command.input.size()) command.input_pipe.reset();
+  // All is written, or the command has closed its input.
+  if (written <= 0 || command.written == command.input.size()) {
+    command.input_pipe.reset();
+    command.input = {};
+  }
 }
 
 void GuestAgent::receive() {
@@ -197,10 +211,17 @@ void GuestAgent::answer_lines() {
       searched_ = received_.size();
       return;
     }
-    const std::string line = received_.substr(0, end);
-    received_.erase(0, end + 1);
+    std::string line;
+    if (end + 1 == received_.size()) {
+      line = std::exchange(received_, {});
+      line.pop_back();
+    } else {
+      line = received_.substr(0, end);
+      received_.erase(0, end + 1);
+    }
     searched_ = 0;
     answer_line(line);
+    answer_held();
   }
 }
 
@@ -218,7 +239,8 @@ void GuestAgent::answer_line(std::string_view line) {
 std::optional<json> GuestAgent::answer(const json& request) {
   if (!request.is_object() || !request.contains("execute")) return error("expected an object with 'execute'");
   const json& name = request["execute"];
-  const json arguments = request.value("arguments", json::object());
+  static const json none = json::object();
+  const json& arguments = request.contains("arguments") ? request["arguments"] : none;
   try {
     if (name == "guest-sync" || name == "guest-sync-delimited") return json{{"return", arguments.at("id")}};
     if (name == "guest-exec") return start(arguments);
@@ -228,7 +250,8 @@ std::optional<json> GuestAgent::answer(const json& request) {
       held_ = Held{.id = id, .until = Deadline::in(kHold)};
       return std::nullopt;
     }
-  } catch (const json::exception& wrong) {
+  } catch (const std::exception& wrong) {
+    // A request that is none, or no descriptors or memory for it now.
     return error(wrong.what());
   }
   return error("the command is not known");
@@ -239,12 +262,16 @@ json GuestAgent::start(const json& arguments) {
   for (const json& word : arguments.value("arg", json::array())) words.push_back(word.get<std::string>());
   const bool leads_session = words[0] == "setsid" && words.size() > 1;
   if (leads_session) words.erase(words.begin());
-  auto input = base64_decode(arguments.value("input-data", ""));
-  if (!input) return error(input.error().message);
+  std::string input;
+  if (arguments.contains("input-data")) {
+    auto decoded = base64_decode(arguments["input-data"].get_ref<const std::string&>());
+    if (!decoded) return error(decoded.error().message);
+    input = std::move(*decoded);
+  }
 
   Command command;
   command.kept = arguments.value("capture-output", false);
-  command.input = std::move(*input);
+  command.input = std::move(input);
   Pipe in;
   Pipe out;
   Pipe err;
@@ -266,15 +293,26 @@ json GuestAgent::start(const json& arguments) {
     command.id = pid;
     // <sys/pidfd.h> of glibc 2.41 declares it as a C++ function.
     command.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    if (!command.process) throw_errno("pidfd_open");
+    if (!command.process) {
+      const int reason = errno;
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, nullptr, 0);
+      throw std::system_error(reason, std::generic_category(), "pidfd_open");
+    }
     if (in.write) make_nonblocking(in.write);
     command.input_pipe = std::move(in.write);
     command.output.pipe = std::move(out.read);
     command.errors.pipe = std::move(err.read);
   }
   json answer = {{"return", {{"pid", command.id}}}};
-  commands_.push_back(std::move(command));
+  keep(std::move(command));
   return answer;
+}
+
+void GuestAgent::keep(Command command) {
+  // Of a command whose client has gone, and whose number the kernel has given away again.
+  std::erase_if(commands_, [&](const Command& each) { return each.id == command.id; });
+  commands_.push_back(std::move(command));
 }
 
 void GuestAgent::answer_held() {
@@ -310,9 +348,9 @@ void GuestAgent::send(std::string_view bytes) const {
     const ssize_t sent = ::write(port_, bytes.data(), bytes.size());
     if (sent > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (errno == EAGAIN) {
-      pollfd writable{.fd = port_, .events = POLLOUT, .revents = 0};
-      ::poll(&writable, 1, -1);
+    } else if (sent == 0 || errno == EAGAIN || errno == ENOMEM) {
+      // The kernel has no room for it now (port_fops_write() in drivers/char/virtio_console.c).
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     } else if (errno != EINTR) {
       throw_errno("the agent's port");
     }

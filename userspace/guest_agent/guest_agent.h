@@ -15,11 +15,13 @@
 namespace smartio::guest_agent {
 
 /// The part of the "QEMU Guest Agent Protocol Reference" that the cluster tool uses: guest-sync-delimited, guest-sync,
-/// guest-exec and guest-exec-status. It starts commands by posix_spawn(3), for which the emulated CPU of a host takes a
-/// fraction of what a fork of qemu-ga costs. Two things differ from qemu-ga:
+/// guest-exec and guest-exec-status. It starts commands by posix_spawn(3), which costs the emulated CPU of a host a
+/// fraction of a fork of qemu-ga. It differs from qemu-ga:
 /// - `setsid PROGRAM…` is done without that program;
 /// - the answer to a guest-exec-status waits for the end of the command for up to kHold, so that a short command is
-///   asked for once.
+///   asked for once;
+/// - a script begins with #!, and its file system answers: the agent waits until a program is loaded.
+/// A client that does not read its answer stops the agent until the next one, as it does qemu-ga.
 /// Not for several threads.
 class GuestAgent {
  public:
@@ -29,7 +31,7 @@ class GuestAgent {
   GuestAgent& operator=(const GuestAgent&) = delete;
   ~GuestAgent() = default;
 
-  /// Answers until the port has no client: its read(2) gives 0 bytes. May be called again; commands go on meanwhile.
+  /// Answers until the port has no client: its read(2) gives 0 bytes. May be called again; commands continue meanwhile.
   /// Throws std::system_error.
   void serve();
 
@@ -38,6 +40,8 @@ class GuestAgent {
   /// A longer request is dropped: kMostOutput as input, in base64, with room for the rest.
   static constexpr std::size_t kLongestRequest = 48ULL << 20;
   static constexpr std::chrono::milliseconds kHold{25};
+  /// The most results that wait for a client to ask for them; the oldest are forgotten.
+  static constexpr std::size_t kMostEnded = 64;
 
  private:
   struct Output {
@@ -66,13 +70,16 @@ class GuestAgent {
   };
 
   void wait_for_events();
+  void forget_commands();
   static void write_input(Command& command);
+  static void read_output(Output& output);
   void receive();
   void answer_lines();
   void answer_line(std::string_view line);
   void answer_held();
   std::optional<nlohmann::json> answer(const nlohmann::json& request);
   nlohmann::json start(const nlohmann::json& arguments);
+  void keep(Command command);
   static nlohmann::json status_of(const Command& command);
   void send(std::string_view bytes) const;
 
