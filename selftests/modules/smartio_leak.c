@@ -7,15 +7,21 @@
 #include <linux/slab.h>
 
 #define LEAKED_BYTES	1234
+/* A stale copy of a pointer, on a stack for one, hides an object. */
+#define LEAKS		8
 
 /* Of an __init function the report has no name: its memory is free by then. */
 static noinline int leak_lose(void)
 {
-	u8 *lost = kzalloc(LEAKED_BYTES, GFP_KERNEL);
+	int i;
 
-	if (!lost)
-		return -ENOMEM;
-	lost[0] = 1;
+	for (i = 0; i < LEAKS; i++) {
+		u8 *lost = kzalloc(LEAKED_BYTES, GFP_KERNEL);
+
+		if (!lost)
+			return -ENOMEM;
+		lost[0] = 1;
+	}
 	return 0;
 }
 
