@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "base/result.h"
 
 namespace smartio::guest_agent {
 
@@ -45,10 +46,10 @@ struct Pipe {
   UniqueFd write;
 };
 
-Pipe make_pipe() {
+Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno("pipe2");
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(std::string("pipe2: ") + std::strerror(errno));
+  return Pipe{.read = UniqueFd(ends[0]), .write = UniqueFd(ends[1])};
 }
 
 void make_nonblocking(const UniqueFd& fd) { ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK); }
@@ -251,7 +252,7 @@ std::optional<json> GuestAgent::answer(const json& request) {
       return std::nullopt;
     }
   } catch (const std::exception& wrong) {
-    // A request that is none, or no descriptors or memory for it now.
+    // A request that is none, or no memory for it now.
     return error(wrong.what());
   }
   return error("the command is not known");
@@ -275,10 +276,11 @@ json GuestAgent::start(const json& arguments) {
   Pipe in;
   Pipe out;
   Pipe err;
-  if (!command.input.empty()) in = make_pipe();
-  if (command.kept) {
-    out = make_pipe();
-    err = make_pipe();
+  for (const auto& [pipe, wanted] : {std::pair{&in, !command.input.empty()}, {&out, command.kept}, {&err, command.kept}}) {
+    if (!wanted) continue;
+    auto made = make_pipe();
+    if (!made) return error(made.error().message);
+    *pipe = std::move(*made);
   }
   pid_t pid = 0;
   const int failure = Preparation(in.read.get(), out.write.get(), err.write.get(), leads_session).spawn(words, pid);
@@ -294,10 +296,10 @@ json GuestAgent::start(const json& arguments) {
     // <sys/pidfd.h> of glibc 2.41 declares it as a C++ function.
     command.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (!command.process) {
-      const int reason = errno;
+      const std::string reason = std::string("pidfd_open: ") + std::strerror(errno);
       ::kill(pid, SIGKILL);
       ::waitpid(pid, nullptr, 0);
-      throw std::system_error(reason, std::generic_category(), "pidfd_open");
+      return error(reason);
     }
     if (in.write) make_nonblocking(in.write);
     command.input_pipe = std::move(in.write);
