@@ -276,7 +276,8 @@ json GuestAgent::start(const json& arguments) {
   Pipe in;
   Pipe out;
   Pipe err;
-  for (const auto& [pipe, wanted] : {std::pair{&in, !command.input.empty()}, {&out, command.kept}, {&err, command.kept}}) {
+  for (const auto& [pipe, wanted] :
+       {std::pair{&in, !command.input.empty()}, {&out, command.kept}, {&err, command.kept}}) {
     if (!wanted) continue;
     auto made = make_pipe();
     if (!made) return error(made.error().message);
