@@ -17,7 +17,8 @@ namespace smartio::cluster {
 
 class FakeAgent {
  public:
-  /// One command's life: the status that guest-exec-status returns at each look, the last one for ever.
+  /// One command's life: the status that guest-exec-status returns at each look, the last one for ever. Null: that look
+  /// gets no answer.
   using Statuses = std::vector<nlohmann::json>;
   /// Decides on a guest-exec; an object with "error" is the agent's own error.
   using Decide = std::function<Statuses(const nlohmann::json& arguments)>;

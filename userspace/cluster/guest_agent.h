@@ -13,10 +13,10 @@
 
 namespace smartio::cluster {
 
-/// The QEMU guest agent of one host (see QEMU's "QEMU Guest Agent Protocol Reference"). Its pipes serve one client at a
-/// time, and bytes that a killed client left behind must be skipped. So each conversation holds a lock of the state
-/// folder and begins with guest-sync-delimited. Conversations are short. Later conversations ask after a command that
-/// runs long, and others get their turn in between. Not for several threads; make one for each.
+/// The agent of one host: ours (guest_agent/), or qemu-ga (QEMU's "QEMU Guest Agent Protocol Reference"). Its pipes
+/// serve one client at a time, and bytes that a killed client left behind must be skipped. So each conversation holds a
+/// lock of the state folder and begins with guest-sync-delimited. Conversations are short. Later conversations ask
+/// after a command that runs long, and others get their turn in between. Not for several threads; make one for each.
 ///
 /// They are pipes, not a socket: QEMU notifies the guest when a socket's client disconnects. After that the agent looks
 /// for the next client ten times a second. It finds that client a twentieth of a second late.
