@@ -105,13 +105,14 @@ attach() {
 	sh_on "$host" 'modprobe smartio_nvme "$@"' "$@"
 	attached "$host"
 }
-# Finds the disk: that of the controller whose transport is smartio, by way of its hidden path device nvmeScCnN.
+# Finds the disk: that of the controller whose transport is smartio, by way of its hidden path device nvmeScCnN. nvme-core adds
+# the disk's character device ngXnY after the disk. The block device's node is there before it can be opened.
 find_disk='rm -f /run/shared /run/shared.ctrl
 	for c in /sys/class/nvme/nvme*; do
 		read -r transport < $c/transport && read -r state < $c/state && [ $transport = smartio ] && [ $state = live ] || continue
 		for p in $c/nvme*c*n*; do
 			p=${p##*/} n=${p%%c*}n${p##*n}
-			[ -b /dev/$n ] && dd if=/dev/$n of=/dev/null bs=4096 count=1 iflag=direct status=none || continue
+			[ -c /dev/ng${n#nvme} ] && dd if=/dev/$n of=/dev/null bs=4096 count=1 iflag=direct status=none || continue
 			ln -s /dev/$n /run/shared; echo ${c##*/} > /run/shared.ctrl; exit 0
 		done
 	done
