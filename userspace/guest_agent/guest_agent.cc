@@ -101,7 +101,7 @@ class Preparation {
 
 }  // namespace
 
-GuestAgent::GuestAgent(int port) : port_(port) {
+GuestAgent::GuestAgent(int port, std::size_t most_output) : port_(port), most_output_(most_output) {
   // A command that does not read its input.
   if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) throw_errno("signal");
   // Where it is ignored a child has no status.
@@ -160,7 +160,7 @@ void GuestAgent::wait_for_events() {
 }
 
 /// Moves the bytes that a pipe has; closes it at its end.
-void GuestAgent::read_output(Output& output) {
+void GuestAgent::read_output(Output& output) const {
   std::array<char, kPiece> piece;  // NOLINT(cppcoreguidelines-pro-type-member-init): read() fills it
   const ssize_t got = ::read(output.pipe.get(), piece.data(), piece.size());
   if (got < 0 && errno == EINTR) return;
@@ -168,7 +168,7 @@ void GuestAgent::read_output(Output& output) {
     output.pipe.reset();
     return;
   }
-  const std::size_t kept = std::min(static_cast<std::size_t>(got), kMostOutput - output.bytes.size());
+  const std::size_t kept = std::min(static_cast<std::size_t>(got), most_output_ - output.bytes.size());
   output.bytes.append(piece.data(), kept);
   if (kept < static_cast<std::size_t>(got)) output.cut = true;
 }

@@ -25,8 +25,9 @@ namespace smartio::guest_agent {
 /// Not for several threads.
 class GuestAgent {
  public:
-  /// `port` is read and written; it stays the caller's. Throws std::system_error.
-  explicit GuestAgent(int port);
+  /// `port` is read and written; it stays the caller's. Of each of a command's outputs `most_output` bytes are kept; the
+  /// rest is read and dropped. Throws std::system_error.
+  explicit GuestAgent(int port, std::size_t most_output = kMostOutput);
   GuestAgent(const GuestAgent&) = delete;
   GuestAgent& operator=(const GuestAgent&) = delete;
   ~GuestAgent() = default;
@@ -35,7 +36,7 @@ class GuestAgent {
   /// Throws std::system_error.
   void serve();
 
-  /// Of each of a command's outputs so much is kept; the rest is read and dropped (qemu-ga's GUEST_EXEC_MAX_OUTPUT).
+  /// qemu-ga's GUEST_EXEC_MAX_OUTPUT.
   static constexpr std::size_t kMostOutput = 16ULL << 20;
   /// A longer request is dropped: kMostOutput as input, in base64, with room for the rest.
   static constexpr std::size_t kLongestRequest = 48ULL << 20;
@@ -72,7 +73,7 @@ class GuestAgent {
   void wait_for_events();
   void forget_commands();
   static void write_input(Command& command);
-  static void read_output(Output& output);
+  void read_output(Output& output) const;
   void receive();
   void answer_lines();
   void answer_line(std::string_view line);
@@ -84,6 +85,7 @@ class GuestAgent {
   void send(std::string_view bytes) const;
 
   const int port_;
+  const std::size_t most_output_;
   bool has_client_ = true;
   std::string received_;
   std::size_t searched_ = 0;  // so much of received_ has no end of a line
