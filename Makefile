@@ -162,8 +162,9 @@ bench-failover: build guest-overlay ## what a pulled cable costs with two of the
 	@$(tree) $(ninja) -C $(programs) smartio-bench-failover
 	@scripts/bench-failover
 
-lint: ready ## clang-format, clang-tidy, shellcheck, checkpatch, sparse, manual pages, borders between folders
+lint: ready ## clang-format, clang-tidy, shellcheck, checkpatch, sparse, manual pages, borders between folders, prose
 	@$(tree) scripts/lint
+	@$(tree) scripts/check-prose
 
 clean: ## what was compiled, not what was set up
 	rm -rf build/deb build/userspace build/check build/stage build/modules* build/guest-overlay*
