@@ -45,39 +45,56 @@ if(SMARTIO_KERNEL STREQUAL "debug")
   return()
 endif()
 
-# What is tested on one cluster is not tested on another like it in make check; make check-long runs all of it everywhere.
+# What is tested on one cluster is not tested on another like it in make check, nor what a test beside it shows, too;
+# make check-long runs all of it everywhere.
+# The drive's model has unit tests, and the hosts' verified I/O in all of share/: the stock driver shows the model's other sides.
+set(NVME_HERE ${NVME})
+list(REMOVE_ITEM NVME_HERE nvme/fio-verify nvme/poll-queues nvme/discard-zeroes nvme/timeouts)
 # With the IOMMUs on, only what they can change: how the drive and the NTBs reach memory, mapped and unmapped while I/O is
 # in progress. What a command does at the drive, or a doorbell at the NTB, is the same with them off.
 set(NVME_IOMMU nvme/probe nvme/passthrough nvme/reset-under-load)
 set(NTB_IOMMU ntb/netdev)
 set(FAULTS_IOMMU faults/removed-ntb)
-# The stock drivers on the other family: with the IOMMUs what goes through windows, without them the link and doorbells.
-set(NTB_INTEL_SPR ntb/link ntb/netdev)
+# The stock drivers on the other family: the link and doorbells.
+set(NTB_INTEL_SPR ntb/link)
 set(NTB_INTEL_ICX ntb/silent ntb/perf)
+# The stock NTB drivers without an IOMMU: but for the network, which is looked at with them, and for what Ice Lake has.
+set(NTB_HERE ${NTB})
+list(REMOVE_ITEM NTB_HERE ntb/netdev ${NTB_INTEL_ICX})
 # Ours on it: with the IOMMUs, and with a pool in a window that leads to multiples of its size.
 set(LINKS_INTEL_SPR)
 set(LINKS_INTEL_ICX smartio/link smartio/stuck-window)
 set(SHARE_INTEL share/attach)
-# The hosts of `pair` have two CPUs, those of `star` one: what several queues or CPUs at a time can upset.
-set(SHARE_AGAIN share/attach share/sharing)
+# A store that comes late is looked at where an IOMMU tells of it.
+set(LINKS_HERE ${LINKS})
+list(REMOVE_ITEM LINKS_HERE smartio/late-store)
+# The hosts of `pair` have two CPUs, those of `star` one. share/cpus is there for what several CPUs at a time can upset.
+set(SHARE_AGAIN)
 # What the lender's IOMMU has to map: queues, data, interrupts. The emulation is slow there (docs/fabric.md), so that
 # a boot of the lender, which maps all of it again, is for check-long.
-set(SHARE_IOMMU share/attach share/interrupts)
-# The stock NTB drivers without an IOMMU: but for the network, which is looked at with them.
-set(NTB_HERE ${NTB})
-list(REMOVE_ITEM NTB_HERE ntb/netdev)
+set(SHARE_IOMMU share/attach)
 set(LENDING_NOIOMMU)
 set(LENDING_IOMMU)
+# The drive on a borrower's memory by a driver of few lines: share/ and lending/ do the same by real ones.
+set(P2P_HERE p2p/ledger p2p/unmapped)
 set(P2P_LONG)
-# To the drivers one cluster file system is as the other: each shows some. `demo` kills a host with GFS2 mounted, too.
-set(GFS2_HERE clusterfs/gfs2-partition clusterfs/gfs2-lender-reboot)
+# Cables that flap are among failover/events.
+set(FAILOVER_HERE ${FAILOVER})
+list(REMOVE_ITEM FAILOVER_HERE failover/flaps)
+# To the drivers one cluster file system is as the other: each shows some. `demo` kills a host with GFS2 mounted, and
+# share/lender-reboot has a lender that returns.
+set(GFS2_HERE clusterfs/gfs2-partition)
 set(OCFS2_HERE clusterfs/ocfs2-workload)
 # Swapping over a cable that flaps takes a busy machine minutes.
 set(SHARE_HERE ${SHARE})
 list(REMOVE_ITEM SHARE_HERE share/swap)
+set(FEW share/quota)
 if(SMARTIO_LONG)
   set(SHARE_HERE ${SHARE})
+  set(NVME_HERE ${NVME})
   set(NTB_HERE ${NTB} ntb/kselftest-tool)
+  set(LINKS_HERE ${LINKS})
+  set(FAILOVER_HERE ${FAILOVER})
   set(GFS2_HERE ${GFS2})
   set(OCFS2_HERE ${OCFS2})
   set(NVME_IOMMU ${NVME})
@@ -87,23 +104,25 @@ if(SMARTIO_LONG)
   set(SHARE_IOMMU ${SHARE})
   set(LENDING_IOMMU ${LENDING})
   set(LENDING_NOIOMMU ${LENDING})
+  set(P2P_HERE ${P2P})
   set(P2P_LONG p2p/pulled-cable p2p/reload)
   set(NTB_INTEL_SPR ${NTB} ntb/kselftest-tool)
   set(NTB_INTEL_ICX ${NTB_INTEL_SPR})
   set(LINKS_INTEL_SPR ${LINKS})
   set(LINKS_INTEL_ICX smartio/echo smartio/link smartio/stuck-window smartio/late-store smartio/fence)
   set(SHARE_INTEL share/ledger ${SHARE})
+  list(APPEND FEW share/timer)
 endif()
 
-on_cluster(share star share/ledger ${SHARE_HERE} ${HOSTILE})
-on_cluster(noiommu pair-noiommu ${NVME} ${NTB_HERE} ${FAULTS} ${LENDING_NOIOMMU})
+on_cluster(share star share/ledger ${SHARE_HERE} ${HOSTILE} ${GFS2_HERE} ${OCFS2_HERE})
+on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS} ${LENDING_NOIOMMU})
 on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} smartio/late-store smartio/removed-ntb ${LENDING_IOMMU})
 on_cluster(intel-spr pair-intel-spr ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR})
 on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX})
 on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL})
 on_cluster(share-iommu star-iommu ${SHARE_IOMMU})
-on_cluster(share-pair pair ${SHARE_AGAIN} share/large-queues share/pcie-error)
-on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+on_cluster(pair pair ${LINKS_HERE} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
+  ${SHARE_AGAIN} share/large-queues share/pcie-error ${LENDING})
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)
@@ -112,7 +131,7 @@ if(SMARTIO_LONG)
 endif()
 on_cluster(combining pair-combining ${COMBINING})
 on_cluster(dual-removal pair-dual-removal ${REMOVAL})
-on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER})
+on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER_HERE})
 if(SMARTIO_LONG)
   on_cluster(dual-iommu pair-dual-iommu ${FAILOVER})
   on_cluster(share-intel-icx star-intel-icx ${SHARE})
@@ -124,22 +143,21 @@ if(SMARTIO_LONG)
     on_cluster(dual-${iommu} pair-${iommu}-dual ${FAILOVER})
   endforeach()
 endif()
-on_cluster(p2p star-p2p ${P2P} ${P2P_LONG})
+on_cluster(p2p star-p2p ${P2P_HERE} ${P2P_LONG})
 # side-by-side brings a pair up besides, the others one of their own.
 on_cluster(tool "star;pair" cluster/tool cluster/side-by-side)
 on_cluster(own "-;pair" share/lender-idle lending/idle-lender cluster/instructions cluster/evidence)
-on_cluster(lending-drive pair ${LENDING})
 on_cluster(cpus pair-cpus share/cpus)
-set(DEVICES lending/e1000e lending/nvme lending/pulled-cable)
+set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
-set(DEVICES_IOMMU lending/edu lending/two lending/pcie-error)
+set(DEVICES_IOMMU lending/edu lending/pcie-error)
 # Guests in emulated hosts take minutes: here one of a borrower.
 set(VM vm/lent)
 set(VM_STAR)
 set(VFS lending/vfs lending/hostile)
 if(SMARTIO_LONG)
-  list(APPEND DEVICES lending/igb)
-  set(DEVICES_IOMMU ${DEVICES} ${DEVICES_IOMMU})
+  list(APPEND DEVICES lending/nvme lending/igb)
+  set(DEVICES_IOMMU ${DEVICES} ${DEVICES_IOMMU} lending/two)
   list(APPEND DEVICES lending/edu)
   list(APPEND VFS lending/vfs-nvme)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)
@@ -162,10 +180,8 @@ if(SMARTIO_LONG)
   on_cluster(rough pair lending/rough)
   on_cluster(rough-iommu pair-iommu lending/rough)
 endif()
-on_cluster(few star-few share/quota share/timer)
+on_cluster(few star-few ${FEW})
 on_cluster(switch pair-switch share/shared-group smartioctl/doctor)
-on_cluster(gfs2 star ${GFS2_HERE})
-on_cluster(ocfs2 star ${OCFS2_HERE})
 
 # The command that README.md begins with: it brings its cluster up itself.
 on_cluster(demo "-;star" demo)
