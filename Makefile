@@ -91,7 +91,7 @@ guest-overlay: modules ## what hosts get on top of the guest image: the modules,
 	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio guest_programs
 	@$(tree) scripts/guest-overlay
 
-check: ready ## all tests: style, unit tests under sanitizers, fuzzers briefly, emulated clusters (KERNEL=backports: on the second kernel)
+check: ready ## the tests: style, prose, unit tests under sanitizers, fuzzers briefly, emulated clusters (KERNEL=backports: on the second kernel)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms $(if $(filter backports,$(SMARTIO_KERNEL)),--backports)
 	@$(tree) scripts/check
 
@@ -163,8 +163,7 @@ bench-failover: build guest-overlay ## what a pulled cable costs with two of the
 	@scripts/bench-failover
 
 lint: ready ## clang-format, clang-tidy, shellcheck, checkpatch, sparse, manual pages, borders between folders, prose
-	@$(tree) scripts/lint
-	@$(tree) scripts/check-prose
+	@status=0; $(tree) scripts/lint || status=1; $(tree) scripts/check-prose || status=1; exit $$status
 
 clean: ## what was compiled, not what was set up
 	rm -rf build/deb build/userspace build/check build/stage build/modules* build/guest-overlay*

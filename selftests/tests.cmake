@@ -45,8 +45,8 @@ if(SMARTIO_KERNEL STREQUAL "debug")
   return()
 endif()
 
-# What is tested on one cluster is not tested on another like it in make check, nor what a test beside it shows, too;
-# make check-long runs all of it everywhere.
+# What is tested on one cluster is not tested on another like it in make check, nor what a test beside it shows, too. The rest
+# is for make check-long.
 # The drive's model has unit tests, and the hosts' verified I/O in all of share/: the stock driver shows the model's other sides.
 set(NVME_HERE ${NVME})
 list(REMOVE_ITEM NVME_HERE nvme/fio-verify nvme/poll-queues nvme/discard-zeroes nvme/timeouts)
@@ -55,30 +55,28 @@ list(REMOVE_ITEM NVME_HERE nvme/fio-verify nvme/poll-queues nvme/discard-zeroes 
 set(NVME_IOMMU nvme/probe nvme/passthrough nvme/reset-under-load)
 set(NTB_IOMMU ntb/netdev)
 set(FAULTS_IOMMU faults/removed-ntb)
-# The stock drivers on the other family: the link and doorbells.
+# The stock drivers on the other family: the link, its doorbells, and copies through the windows.
 set(NTB_INTEL_SPR ntb/link)
 set(NTB_INTEL_ICX ntb/silent ntb/perf)
 # The stock NTB drivers without an IOMMU: but for the network, which is looked at with them, and for what Ice Lake has.
 set(NTB_HERE ${NTB})
 list(REMOVE_ITEM NTB_HERE ntb/netdev ${NTB_INTEL_ICX})
-# Ours on it: with the IOMMUs, and with a pool in a window that leads to multiples of its size.
+# Ours on it: with the borrowers' IOMMUs, and with a pool in a window that leads to multiples of its size.
 set(LINKS_INTEL_SPR)
 set(LINKS_INTEL_ICX smartio/link smartio/stuck-window)
 set(SHARE_INTEL share/attach)
-# A store that comes late is looked at where an IOMMU tells of it.
-set(LINKS_HERE ${LINKS})
-list(REMOVE_ITEM LINKS_HERE smartio/late-store)
 # The hosts of `pair` have two CPUs, those of `star` one. share/cpus is there for what several CPUs at a time can upset.
 set(SHARE_AGAIN)
-# What the lender's IOMMU has to map: queues, data, interrupts. The emulation is slow there (docs/fabric.md), so that
-# a boot of the lender, which maps all of it again, is for check-long.
+# What the lender's IOMMU has to map. The emulation is slow there (docs/fabric.md), so that a boot of the lender, which maps
+# all of it again, is for check-long.
 set(SHARE_IOMMU share/attach)
+set(LINKS_IOMMU smartio/removed-ntb)
 set(LENDING_NOIOMMU)
 set(LENDING_IOMMU)
 # The drive on a borrower's memory by a driver of few lines: share/ and lending/ do the same by real ones.
 set(P2P_HERE p2p/ledger p2p/unmapped)
 set(P2P_LONG)
-# Cables that flap are among failover/events.
+# Queues that wrap while a cable flaps; failover/events has a few flaps, with queues of the usual size.
 set(FAILOVER_HERE ${FAILOVER})
 list(REMOVE_ITEM FAILOVER_HERE failover/flaps)
 # To the drivers one cluster file system is as the other: each shows some. `demo` kills a host with GFS2 mounted, and
@@ -93,7 +91,6 @@ if(SMARTIO_LONG)
   set(SHARE_HERE ${SHARE})
   set(NVME_HERE ${NVME})
   set(NTB_HERE ${NTB} ntb/kselftest-tool)
-  set(LINKS_HERE ${LINKS})
   set(FAILOVER_HERE ${FAILOVER})
   set(GFS2_HERE ${GFS2})
   set(OCFS2_HERE ${OCFS2})
@@ -102,6 +99,7 @@ if(SMARTIO_LONG)
   set(FAULTS_IOMMU ${FAULTS})
   set(SHARE_AGAIN ${SHARE})
   set(SHARE_IOMMU ${SHARE})
+  list(APPEND LINKS_IOMMU smartio/late-store)
   set(LENDING_IOMMU ${LENDING})
   set(LENDING_NOIOMMU ${LENDING})
   set(P2P_HERE ${P2P})
@@ -114,15 +112,16 @@ if(SMARTIO_LONG)
   list(APPEND FEW share/timer)
 endif()
 
-on_cluster(share star share/ledger ${SHARE_HERE} ${HOSTILE} ${GFS2_HERE} ${OCFS2_HERE})
+on_cluster(share star share/ledger ${SHARE_HERE} ${HOSTILE} ${GFS2_HERE})
+on_cluster(ocfs2 star ${OCFS2_HERE})
 on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS} ${LENDING_NOIOMMU})
-on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} smartio/late-store smartio/removed-ntb ${LENDING_IOMMU})
+on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_IOMMU} ${LENDING_IOMMU})
 on_cluster(intel-spr pair-intel-spr ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR})
 on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX})
 on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL})
 on_cluster(share-iommu star-iommu ${SHARE_IOMMU})
-on_cluster(pair pair ${LINKS_HERE} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
-  ${SHARE_AGAIN} share/large-queues share/pcie-error ${LENDING})
+on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+on_cluster(share-pair pair ${LENDING} ${SHARE_AGAIN} share/large-queues share/pcie-error)
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)

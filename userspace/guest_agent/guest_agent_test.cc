@@ -230,7 +230,8 @@ TEST_F(Agent, ACommandHasNoDescriptorOfAnotherAndNoSignalIgnored) {
   EXPECT_EQ(run({"grep", "-qE", "^SigBlk:\\s+0+$", "/proc/self/status"}).at("exitcode"), 0);
 }
 
-/// The limit is that of qemu-ga, but for a test it need not be.
+static_assert(GuestAgent::kMostOutput == 16ULL << 20, "as of qemu-ga, and as docs/cluster.md says");
+/// For a test a smaller limit does.
 class AgentOfLittleOutput : public Agent {
  protected:
   AgentOfLittleOutput() : Agent(100'000) {}
