@@ -25,8 +25,8 @@ namespace smartio::guest_agent {
 /// Not for several threads.
 class GuestAgent {
  public:
-  /// `port` is read and written; it stays the caller's. Of each of a command's outputs `most_output` bytes are kept; the
-  /// rest is read and dropped. Throws std::system_error.
+  /// `port` is read and written; it stays the caller's. Of each of a command's outputs `most_output` bytes are kept;
+  /// the rest is read and dropped. Throws std::system_error.
   explicit GuestAgent(int port, std::size_t most_output = kMostOutput);
   GuestAgent(const GuestAgent&) = delete;
   GuestAgent& operator=(const GuestAgent&) = delete;
