@@ -90,9 +90,11 @@ static int local_session_bar_map(struct session *session,
 	return 0;
 }
 
+/* There is no window that could be shut: the driver stops. */
 static void local_session_bar_unmap(struct session *session,
 				    struct session_bar *bar)
 {
+	smartio_path_stop(session->peer, session->s.id);
 }
 
 static const struct session_ops local_session_ops = {

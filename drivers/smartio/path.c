@@ -160,6 +160,45 @@ bool smartio_path_writes(struct smartio_path *path, bool forget)
 	return writes;
 }
 
+/*
+ * The local lender ends a session: when this returns, the driver writes to no
+ * register of it any more.
+ */
+void smartio_path_stop(struct smartio_path *path, u64 session)
+{
+	struct smartio_driver *driver;
+	bool open;
+
+	mutex_lock(&path->stop_lock);
+	spin_lock(&path->lock);
+	open = path->session == session || path->over == session;
+	spin_unlock(&path->lock);
+	/* a driver is bound for as long as that is so */
+	if (open) {
+		driver = to_smartio_driver(path->sdev.dev.driver);
+		if (driver->stop)
+			driver->stop(&path->sdev);
+	}
+	mutex_unlock(&path->stop_lock);
+}
+
+/* The driver says that it has stopped. Returns the session, if it is open. */
+static u64 path_session_take(struct smartio_path *path, u64 *over)
+{
+	u64 session;
+
+	mutex_lock(&path->stop_lock);
+	spin_lock(&path->lock);
+	session = path->session;
+	*over = path->over;
+	path->session = 0;
+	path->over = 0;
+	path->writes = false;
+	spin_unlock(&path->lock);
+	mutex_unlock(&path->stop_lock);
+	return session;
+}
+
 /* A message of the lender's half. */
 int smartio_path_notify(struct smartio_path *path, u64 session,
 			const void *message, size_t size)
@@ -408,6 +447,7 @@ int smartio_path_init(struct smartio_path *path, struct device *parent)
 	int ret;
 
 	mutex_init(&path->session_lock);
+	mutex_init(&path->stop_lock);
 	mutex_init(&path->driver_lock);
 	spin_lock_init(&path->lock);
 	INIT_LIST_HEAD(&path->items);
@@ -540,13 +580,7 @@ void smartio_close(struct smartio_device *sdev)
 
 	might_sleep();
 	mutex_lock(&path->session_lock);
-	spin_lock(&path->lock);
-	id = path->session;
-	over = path->over;
-	path->session = 0;
-	path->over = 0;
-	path->writes = false;
-	spin_unlock(&path->lock);
+	id = path_session_take(path, &over);
 	if (over && path->ops->stopped)
 		path->ops->stopped(path, over);
 	if (id) {

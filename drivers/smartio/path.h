@@ -106,6 +106,7 @@ struct smartio_path_ops {
  * @sdev: the part for drivers
  * @ops: how the lender is reached
  * @session_lock: one open or close at a time
+ * @stop_lock: the driver is being stopped, or says that it has stopped
  * @driver_lock: one callback of the driver at a time; protects @driver
  * @driver: receives events
  * @lock: protects @session, @over, @writes, @losses, @offered, @items,
@@ -130,6 +131,7 @@ struct smartio_path {
 	struct smartio_device sdev;
 	const struct smartio_path_ops *ops;
 	struct mutex session_lock;	/* one open or close at a time */
+	struct mutex stop_lock;		/* the driver's stop() */
 	struct mutex driver_lock;	/* the driver's callbacks, @driver */
 	struct smartio_driver *driver;
 	spinlock_t lock;		/* session to kept */
@@ -160,6 +162,7 @@ void smartio_path_remove(struct smartio_path *path);
 void smartio_path_ready(struct smartio_path *path);
 void smartio_path_lost(struct smartio_path *path, u64 session, bool offered);
 bool smartio_path_writes(struct smartio_path *path, bool forget);
+void smartio_path_stop(struct smartio_path *path, u64 session);
 int smartio_path_notify(struct smartio_path *path, u64 session,
 			const void *message, size_t size);
 bool smartio_path_full(struct smartio_path *path);

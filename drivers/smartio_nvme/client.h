@@ -424,6 +424,8 @@ void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss);
 void snvme_path_failover(struct snvme_path *path);
 unsigned int snvme_path_held(struct snvme_path *path);
 void snvme_path_drop(struct snvme_path *path);
+void snvme_path_stop(struct snvme_path *path);
+void snvme_path_may_start(struct snvme_path *path);
 int snvme_path_revoke(struct snvme_path *path);
 void snvme_path_revoked(struct snvme_path *path, bool retry);
 void snvme_path_expel(struct snvme_path *path);

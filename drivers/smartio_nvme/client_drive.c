@@ -422,8 +422,11 @@ static bool snvme_was_fenced(int opened)
 static int snvme_session_open(struct snvme_client *client,
 			      struct snvme_path *path)
 {
-	int ret = smartio_open(client->sdev);
+	int ret;
 
+	if (path)
+		snvme_path_may_start(path);
+	ret = smartio_open(client->sdev);
 	if (ret == -EACCES && path)
 		snvme_drive_refused(client, path);
 	if (ret)

@@ -90,6 +90,17 @@ static void snvme_event(struct smartio_device *sdev, enum smartio_event event)
 	nvme_put_ctrl(&path->ctrl);
 }
 
+static void snvme_stop(struct smartio_device *sdev)
+{
+	struct snvme_client *client = dev_get_drvdata(&sdev->dev);
+	struct snvme_path *path = snvme_client_path(client);
+
+	if (!path)
+		return;
+	snvme_path_stop(path);
+	nvme_put_ctrl(&path->ctrl);
+}
+
 static void snvme_notify(struct smartio_device *sdev, const void *message,
 			 size_t size)
 {
@@ -126,6 +137,7 @@ static struct smartio_driver snvme_driver = {
 	.remove = snvme_remove,
 	.event = snvme_event,
 	.notify = snvme_notify,
+	.stop = snvme_stop,
 };
 
 static int __init snvme_init(void)

@@ -156,6 +156,27 @@ void snvme_path_drop(struct snvme_path *path)
 	nvme_change_ctrl_state(ctrl, NVME_CTRL_CONNECTING);
 }
 
+/*
+ * This host's lender ends the session. The queues stop at once, and the loss
+ * follows. Beside all other work of the path; doesn't wait for it.
+ */
+void snvme_path_stop(struct snvme_path *path)
+{
+	unsigned int i;
+
+	for (i = 0; i < path->max_queues; i++)
+		snvme_queue_end(&path->queues[i], true);
+}
+
+/* A session is about to be opened; the one before is closed. */
+void snvme_path_may_start(struct snvme_path *path)
+{
+	unsigned int i;
+
+	for (i = 0; i < path->max_queues; i++)
+		snvme_queue_end(&path->queues[i], false);
+}
+
 /* Once a loss: one that this host asked for is no warning. */
 static void snvme_loss_log(struct snvme_path *path)
 {

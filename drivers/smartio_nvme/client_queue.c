@@ -183,11 +183,13 @@ static enum hrtimer_restart snvme_timer(struct hrtimer *timer)
  */
 void snvme_queue_start(struct snvme_queue *q)
 {
-	spin_lock_irq(&q->cq_lock);
-	q->dead = false;
-	spin_unlock_irq(&q->cq_lock);
 	spin_lock(&q->sq_lock);
-	WRITE_ONCE(q->live, true);
+	if (!q->over) {
+		spin_lock_irq(&q->cq_lock);
+		q->dead = false;
+		spin_unlock_irq(&q->cq_lock);
+		WRITE_ONCE(q->live, true);
+	}
 	spin_unlock(&q->sq_lock);
 }
 
@@ -210,6 +212,19 @@ void snvme_queue_stop(struct snvme_queue *q)
 	q->ops->end(&done);
 	hrtimer_cancel(&q->timer);
 	clear_bit(0, &q->armed);
+}
+
+/*
+ * The session is over, and the queue does not start again in it; or the next
+ * session begins. Any process, beside one that starts or stops it.
+ */
+void snvme_queue_end(struct snvme_queue *q, bool over)
+{
+	spin_lock(&q->sq_lock);
+	q->over = over;
+	spin_unlock(&q->sq_lock);
+	if (over)
+		snvme_queue_stop(q);
 }
 
 /* Only while the controller doesn't know the queue. */

@@ -55,9 +55,10 @@ struct snvme_queue_ops {
  * @entries: of SQ and CQ
  * @polled: no interrupt: blk-mq polls
  * @timed: no interrupt left: a timer polls
- * @sq_lock: protects the SQ: @live, @sq_tail, @sq_rung, @submitted. No
+ * @sq_lock: protects the SQ: @live, @over, @sq_tail, @sq_rung, @submitted. No
  *	interrupt takes it
  * @live: commands may be sent
+ * @over: they may not, before the next session
  * @sq_tail: next entry to write
  * @sq_rung: last value of the doorbell
  * @submitted: commands
@@ -101,6 +102,7 @@ struct snvme_queue {
 
 	spinlock_t sq_lock ____cacheline_aligned_in_smp; /* the SQ */
 	bool live;
+	bool over;
 	u16 sq_tail;
 	u16 sq_rung;
 	u64 submitted;
@@ -187,6 +189,7 @@ int snvme_queue_open(struct snvme_queue *q, bool polled,
 void snvme_queue_close(struct snvme_queue *q);
 void snvme_queue_start(struct snvme_queue *q);
 void snvme_queue_stop(struct snvme_queue *q);
+void snvme_queue_end(struct snvme_queue *q, bool over);
 unsigned int snvme_queue_reap_late(struct snvme_queue *q);
 void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
 			bool last);

@@ -127,6 +127,12 @@ struct smartio_device {
  *	Not before probe returned nor after remove began. Must not wait for a
  *	reply of the lender (queue work for that).
  * @notify: a message of the lender's half, in the order sent. Same context.
+ * @stop: this host is the lender, too, and ends the session: when this returns,
+ *	the driver writes to no register of the device, and to none before it has
+ *	another session. Process context, beside all of the above, and beside
+ *	the driver's own calls. Must not wait for any of that. SMARTIO_LOST
+ *	follows when the device has stopped. May be NULL. A session over a link
+ *	needs no such word: its window is shut.
  */
 struct smartio_driver {
 	struct device_driver driver;
@@ -136,6 +142,7 @@ struct smartio_driver {
 	void (*event)(struct smartio_device *sdev, enum smartio_event event);
 	void (*notify)(struct smartio_device *sdev, const void *message,
 		       size_t size);
+	void (*stop)(struct smartio_device *sdev);
 };
 
 int smartio_register_driver(struct smartio_driver *driver);
