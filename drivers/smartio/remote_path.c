@@ -36,6 +36,8 @@
  * @device: how the lender calls the device; under link->paths_lock
  * @incarnation: of the lender that named it; under link->paths_lock
  * @named: it has been named since the link is up; under link->paths_lock
+ * @going: it is being removed, without the lock, and stays in the list until its
+ *	driver has stopped: a loss of the link reaches it; under link->paths_lock
  */
 struct remote {
 	struct list_head entry;
@@ -44,6 +46,7 @@ struct remote {
 	u32 device;
 	u32 incarnation;
 	bool named;
+	bool going;
 };
 
 /* ---- the path's operations ---- */
@@ -124,6 +127,10 @@ static int remote_open(struct smartio_path *path, u64 *id, u64 *dma_offset,
 				 sizeof(opened), REMOTE_SESSION_MS);
 	else
 		ret = remote_link_up(path) ? -ENODEV : -ENOLINK;
+	/* the lender may have opened one, which nobody would close */
+	if (ret == -ETIMEDOUT)
+		remote->link->ops->restart(remote->link,
+					   "the lender does not answer to the opening of a session");
 	/* the link is refused then: the lender has ended all sessions */
 	if (ret == -ENOLINK && READ_ONCE(remote->link->fenced))
 		return -EACCES;
@@ -510,6 +517,19 @@ static bool remote_current(struct smartio_link *link, u32 generation)
 	       current_generation == generation;
 }
 
+/* It is going. Its driver, which is removed here, may wait for the link. */
+static void remote_remove(struct remote *remote)
+{
+	struct device *dev = get_device(&remote->path->sdev.dev);
+	struct smartio_link *link = remote->link;
+
+	smartio_path_remove(remote->path);
+	mutex_lock(&link->paths_lock);
+	list_del(&remote->entry);
+	mutex_unlock(&link->paths_lock);
+	put_device(dev);
+}
+
 static void remote_add(struct smartio_link *link,
 		       const struct remote_news *news)
 {
@@ -597,9 +617,9 @@ static void remote_named(struct smartio_link *link,
 			continue;
 		if (strcmp(sdev->service, news->device.service)) {
 			/* lent as something else now; two have no room */
-			list_del(&remote->entry);
+			remote->going = true;
 			mutex_unlock(&link->paths_lock);
-			smartio_path_remove(remote->path);
+			remote_remove(remote);
 			remote_add(link, news);
 			return;
 		}
@@ -638,25 +658,38 @@ static bool remote_goes(const struct remote *remote,
 	}
 }
 
+/* The next one that is going, or NULL. Paths come and go on one workqueue. */
+static struct remote *remote_going(struct smartio_link *link)
+{
+	struct remote *remote, *found = NULL;
+
+	mutex_lock(&link->paths_lock);
+	list_for_each_entry(remote, &link->paths, entry) {
+		if (!remote->going)
+			continue;
+		found = remote;
+		break;
+	}
+	mutex_unlock(&link->paths_lock);
+	return found;
+}
+
 /* Those that @news is the end of; the lock isn't held while drivers remove. */
 static void remote_gone(struct smartio_link *link,
 			const struct remote_news *news)
 {
-	struct remote *remote, *next;
-	LIST_HEAD(gone);
+	struct remote *remote;
 
 	mutex_lock(&link->paths_lock);
 	if (!news->generation || remote_current(link, news->generation))
-		list_for_each_entry_safe(remote, next, &link->paths, entry)
-			if (remote_goes(remote, news))
-				list_move_tail(&remote->entry, &gone);
+		list_for_each_entry(remote, &link->paths, entry)
+			remote->going |= remote_goes(remote, news);
 	mutex_unlock(&link->paths_lock);
-	list_for_each_entry_safe(remote, next, &gone, entry) {
-		list_del_init(&remote->entry);
+	while ((remote = remote_going(link))) {
 		if (news->type == WIRE_DEVICE_GONE)
 			dev_notice(&remote->path->sdev.dev,
 				   "its lender took it back\n");
-		smartio_path_remove(remote->path);
+		remote_remove(remote);
 	}
 }
 
@@ -733,7 +766,7 @@ static bool remote_known(struct smartio_link *link,
 	list_for_each_entry(remote, &link->paths, entry) {
 		struct smartio_device *sdev = &remote->path->sdev;
 
-		if (strcmp(sdev->pci_name, device->pci) ||
+		if (remote->going || strcmp(sdev->pci_name, device->pci) ||
 		    strcmp(sdev->service, device->service) ||
 		    !uuid_equal(&sdev->host, &link->host))
 			continue;
