@@ -164,16 +164,21 @@ static void link_job_work(struct work_struct *work)
 	const struct smartio_link_client *client = job->link->base.client;
 	size_t size = min_t(size_t, job->message.reply_max,
 			    SMARTIO_MESSAGE_MAX);
+	gfp_t gfp = GFP_NOIO;
 	int status = -ENOMEM;
 	unsigned int flags;
 	u32 generation;
 	void *reply;
 
-	/* No request that recovery needs is large. */
-	flags = max_t(size_t, size, job->message.length) <= SMARTIO_RECOVERY_SMALL ?
-		smartio_recovery_begin() : memalloc_noio_save();
+	/* No request that recovery needs is large; but it waits for all. */
+	if (max_t(size_t, size, job->message.length) <= SMARTIO_RECOVERY_SMALL) {
+		flags = smartio_recovery_begin();
+	} else {
+		flags = memalloc_noio_save();
+		gfp |= __GFP_NORETRY | __GFP_NOWARN;
+	}
 	/* The replies of the core itself are small. */
-	reply = kvzalloc(max(size, PAGE_SIZE), GFP_NOIO);
+	reply = kvzalloc(max(size, PAGE_SIZE), gfp);
 	if (!link_is_up(job->link, &generation) ||
 	    generation != job->generation)
 		status = -ENOLINK;	/* no host receives a reply */

@@ -7,6 +7,7 @@
 #include <linux/delay.h>
 #include <linux/interrupt.h>
 #include <linux/module.h>
+#include <linux/smartio_recovery.h>
 #include <linux/smartio_transport.h>
 #include <linux/string.h>
 
@@ -42,9 +43,8 @@ static bool path_irq_moved(struct smartio_irq *irq,
 	return moved;
 }
 
-static void path_irq_work(struct work_struct *work)
+static void path_irq_move(struct smartio_irq *irq)
 {
-	struct smartio_irq *irq = container_of(work, struct smartio_irq, work);
 	struct smartio_path *path = to_path(irq->sdev);
 	struct smartio_irq_message from, to;
 	int ret;
@@ -65,6 +65,16 @@ static void path_irq_work(struct work_struct *work)
 		if (ret)
 			return;
 	}
+}
+
+/* A queue that is closed after a loss waits for it: smartio_irq_free(). */
+static void path_irq_work(struct work_struct *work)
+{
+	struct smartio_irq *irq = container_of(work, struct smartio_irq, work);
+	unsigned int flags = smartio_recovery_begin();
+
+	path_irq_move(irq);
+	smartio_recovery_end(flags);
 }
 
 /* Under irq->lock. */
