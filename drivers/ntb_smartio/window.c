@@ -216,8 +216,9 @@ static int link_windows_shut(struct ntb_link *link)
 void link_windows_close(struct ntb_link *link)
 {
 	lockdep_assert_held(&link->window_lock);
-	link->open = false;
 	link_windows_shut(link);
+	/* link_hold() keeps what it is given for as long as this is set */
+	WRITE_ONCE(link->open, false);
 }
 
 /* Back on the bus, once all can be shut. Returns whether it is there. */
