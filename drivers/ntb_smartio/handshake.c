@@ -115,6 +115,8 @@ int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 		.incarnation = cpu_to_le32(link->base.self->incarnation),
 		.ring = cpu_to_le64(link->rx.dma),
 		.ring_slots = cpu_to_le32(LINK_RING_SLOTS),
+		.flags = cpu_to_le32(link->base.client->writes(&link->base) ?
+				     WIRE_HELLO_WRITES : 0),
 		.valid = cpu_to_le32(link->base.generation),
 	};
 

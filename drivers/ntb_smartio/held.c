@@ -4,7 +4,7 @@
  * some back, the peer learns of that a moment later, and may write until then.
  * A late write must not reach the next user of the memory, the address or the
  * window. So these are kept unused for their holder, until the holder has
- * stopped or the windows are shut.
+ * stopped. After a lost link the peer says in its hello if it has not.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -69,8 +69,8 @@ static void link_hold(struct ntb_link *link,
 	*held = *with;
 	held->holder = *holder;
 	mutex_lock(&link->held_lock);
-	/* Shutting the windows releases the whole list afterwards. */
-	if (READ_ONCE(link->open)) {
+	/* When the NTB goes, its windows are shut for good; then the list goes. */
+	if (READ_ONCE(link->open) || !READ_ONCE(link->removed)) {
 		list_add_tail(&held->entry, &link->held);
 		held = NULL;
 		link->held_bytes += link_held_memory(with);

@@ -86,7 +86,6 @@ static const char link_left[] = "the other side left";
  */
 static void link_down(struct ntb_link *link, const char *why)
 {
-	static const struct smartio_holder anybody;
 	bool was_up;
 
 	mutex_lock(&link->window_lock);
@@ -114,8 +113,6 @@ static void link_down(struct ntb_link *link, const char *why)
 		link->base.client->lost(&link->base);
 		/* requests of the lost generation must not act later */
 		link_jobs_wait(link);
-		/* with the windows shut, no holder can write any more */
-		link_holder_stopped(link, &anybody);
 	}
 	spin_lock(&link->base.lock);
 	if (!++link->base.generation)
@@ -190,6 +187,14 @@ static bool link_refuses(struct ntb_link *link,
 	return false;
 }
 
+/* The peer writes to nothing that it was given before. */
+static void link_release_all(struct ntb_link *link)
+{
+	static const struct smartio_holder anybody;
+
+	link_holder_stopped(link, &anybody);
+}
+
 /* Both sides have said who they are. */
 static void link_up(struct ntb_link *link, const struct wire_hello *hello)
 {
@@ -231,6 +236,9 @@ static void link_up(struct ntb_link *link, const struct wire_hello *hello)
 	link->peer_doorbell = le32_to_cpu(hello->doorbell);
 	link->peer_heartbeat = 0;
 	link->silent_ms = 0;
+	/* before it, or this host, is given anything again */
+	if (!(le32_to_cpu(hello->flags) & WIRE_HELLO_WRITES))
+		link_release_all(link);
 	WRITE_ONCE(link->base.fenced, false);
 	link_set_state(link, SMARTIO_LINK_UP, NULL);
 	if (__ratelimit(&link->base.log_limit))
@@ -503,5 +511,7 @@ void link_life_end(struct ntb_link *link)
 	cancel_delayed_work_sync(&link->tick);
 	link_leave(link);
 	link_down(link, "the NTB's driver goes");
+	/* the windows are shut, and stay so */
+	link_release_all(link);
 	mutex_unlock(&link->settle_lock);
 }

@@ -74,6 +74,12 @@ struct wire_aperture {
 	__le64 size;
 };
 
+/*
+ * A driver of the sender may still write to what the receiver gave it before the
+ * loss: a virtual machine, say, that has the function mapped.
+ */
+#define WIRE_HELLO_WRITES	BIT(0)
+
 /**
  * struct wire_hello - who the sender is, and where its ring is
  * @magic: WIRE_MAGIC << 16 | version
@@ -84,6 +90,7 @@ struct wire_aperture {
  * @heartbeat_ms: how often it posts
  * @ring: address of its ring, in its aperture 0
  * @ring_slots: slots of WIRE_SLOT bytes
+ * @flags: WIRE_HELLO_...
  * @apertures: of the sender
  * @uuid: of the host
  * @name: of the host, NUL-terminated
@@ -99,7 +106,7 @@ struct wire_hello {
 	__le32 heartbeat_ms;
 	__le64 ring;
 	__le32 ring_slots;
-	__le32 rsvd;
+	__le32 flags;
 	struct wire_aperture apertures[WIRE_APERTURES];
 	__u8 uuid[16];
 	char name[WIRE_NAME_LEN];

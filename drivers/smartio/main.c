@@ -51,6 +51,11 @@ static bool client_drained(struct smartio_link *link, bool late)
 	return !remote_paths_write(link, late);
 }
 
+static bool client_writes(struct smartio_link *link)
+{
+	return remote_paths_unstopped(link);
+}
+
 static const struct smartio_link_client client = {
 	.added = remote_paths_init,
 	.removed = remote_paths_exit,
@@ -60,6 +65,7 @@ static const struct smartio_link_client client = {
 	.up = remote_announce_all,
 	.lost = client_lost,
 	.drained = client_drained,
+	.writes = client_writes,
 	.valid = messages_payload_ok,
 	.message = remote_paths_message,
 	.request = rpc_handle,

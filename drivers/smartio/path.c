@@ -132,11 +132,14 @@ void smartio_path_lost(struct smartio_path *path, u64 session, bool offered)
 	path->lost->session = path->session;
 	if (!session) {
 		path->losses++;
-		if (path->session || path->over)
-			path->writes = true;
-		path->over = 0;
+		if (path->session) {
+			path->over = path->session;
+			path->waived = false;
+		}
+		path->writes = path->over && !path->waived;
 	} else {
 		path->over = session;
+		path->waived = false;
 	}
 	path->session = 0;
 	path->offered = offered;
@@ -145,8 +148,8 @@ void smartio_path_lost(struct smartio_path *path, u64 session, bool offered)
 }
 
 /*
- * True if the link was lost with a session, and the driver has neither closed
- * it nor opened another.
+ * True if the link was lost with a session, the driver has neither closed it nor
+ * opened another, and @forget was never set for that session.
  */
 bool smartio_path_writes(struct smartio_path *path, bool forget)
 {
@@ -154,10 +157,23 @@ bool smartio_path_writes(struct smartio_path *path, bool forget)
 
 	spin_lock(&path->lock);
 	writes = path->writes;
-	if (forget)
+	if (forget) {
+		path->waived |= writes;
 		path->writes = false;
+	}
 	spin_unlock(&path->lock);
 	return writes;
+}
+
+/* True if a session is over, and the driver has not stopped. */
+bool smartio_path_unstopped(struct smartio_path *path)
+{
+	bool unstopped;
+
+	spin_lock(&path->lock);
+	unstopped = path->over;
+	spin_unlock(&path->lock);
+	return unstopped;
 }
 
 /*

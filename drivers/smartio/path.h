@@ -109,12 +109,14 @@ struct smartio_path_ops {
  * @stop_lock: the driver is being stopped, or says that it has stopped
  * @driver_lock: one callback of the driver at a time; protects @driver
  * @driver: receives events
- * @lock: protects @session, @over, @writes, @losses, @offered, @items,
- *	@item_bytes, @kept
+ * @lock: protects @session, @over, @writes, @waived, @losses, @offered,
+ *	@items, @item_bytes, @kept
  * @session: id of the open session, 0: none
- * @over: id of the session that the lender ended, until the lender is notified
- *	that this host has stopped; else 0
- * @writes: the link was lost, and the driver has not said that it has stopped
+ * @over: id of the session that the lender or the link ended, until the lender
+ *	is notified that this host has stopped; else 0
+ * @writes: the link was lost, and the driver has not said that it has stopped:
+ *	the link waits for that
+ * @waived: the link waits for it no longer
  * @losses: how often the path broke
  * @offered: the lender offers the device now
  * @items: events and notifications not yet delivered
@@ -138,6 +140,7 @@ struct smartio_path {
 	u64 session;
 	u64 over;
 	bool writes;
+	bool waived;
 	unsigned int losses;
 	bool offered;
 	struct list_head items;
@@ -162,6 +165,7 @@ void smartio_path_remove(struct smartio_path *path);
 void smartio_path_ready(struct smartio_path *path);
 void smartio_path_lost(struct smartio_path *path, u64 session, bool offered);
 bool smartio_path_writes(struct smartio_path *path, bool forget);
+bool smartio_path_unstopped(struct smartio_path *path);
 void smartio_path_stop(struct smartio_path *path, u64 session);
 int smartio_path_notify(struct smartio_path *path, u64 session,
 			const void *message, size_t size);

@@ -25,6 +25,7 @@ void remote_paths_exit(struct smartio_link *link);
 int remote_paths_host(struct smartio_link *link, const uuid_t *host);
 void remote_paths_lost(struct smartio_link *link);
 bool remote_paths_write(struct smartio_link *link, bool forget);
+bool remote_paths_unstopped(struct smartio_link *link);
 bool remote_paths_message(struct smartio_link *link,
 			  const struct wire_message *message,
 			  const void *payload);

@@ -809,6 +809,19 @@ bool remote_paths_write(struct smartio_link *link, bool forget)
 	return writes;
 }
 
+/* Whether one has not stopped, even if the link waits for it no longer. */
+bool remote_paths_unstopped(struct smartio_link *link)
+{
+	struct remote *remote;
+	bool unstopped = false;
+
+	mutex_lock(&link->paths_lock);
+	list_for_each_entry(remote, &link->paths, entry)
+		unstopped |= smartio_path_unstopped(remote->path);
+	mutex_unlock(&link->paths_lock);
+	return unstopped;
+}
+
 /* A host introduces itself on a link. Returns 0 or -ENOMEM. */
 int remote_paths_host(struct smartio_link *link, const uuid_t *host)
 {

@@ -183,13 +183,13 @@ static int remote_session_segment_alloc(struct session *session,
 }
 
 /*
- * Whether the lender ends the session, and the borrower doesn't know that yet:
- * its CPUs continue to write.
+ * Whether the lender or the link ends the session: the borrower's CPUs continue
+ * to write before its driver knows that, or when the link is up again.
  */
 static bool remote_session_unaware(const struct session *session)
 {
 	return READ_ONCE(session->state) == SESSION_ENDING &&
-	       READ_ONCE(session->why) == SESSION_END_LENDER;
+	       READ_ONCE(session->why) != SESSION_END_CLOSED;
 }
 
 /* Fills @holder in, and returns it, if the borrower may continue to write. */

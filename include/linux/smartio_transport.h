@@ -227,6 +227,8 @@ struct smartio_link_ops {
  *	nothing on this host works for the peer any more.
  * @drained: whether nothing on this host writes to the peer any more; @late: it
  *	is asked for the last time
+ * @writes: whether a driver of this host may still write to memory or registers
+ *	of a session with the peer that is over; also after @late
  * @valid: whether the payload of a message is sound
  * @message: one that is no request and no reply; must not wait for other work.
  *	Returns false if there is no memory for it: the transport delivers it
@@ -248,6 +250,7 @@ struct smartio_link_client {
 	void (*up)(struct smartio_link *link);
 	void (*lost)(struct smartio_link *link);
 	bool (*drained)(struct smartio_link *link, bool late);
+	bool (*writes)(struct smartio_link *link);
 	bool (*valid)(const struct wire_message *message, const void *payload);
 	bool (*message)(struct smartio_link *link,
 			const struct wire_message *message,

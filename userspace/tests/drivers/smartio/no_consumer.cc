@@ -28,6 +28,7 @@ void remote_paths_exit(struct smartio_link* /*link*/) {}
 int remote_paths_host(struct smartio_link* /*link*/, const uuid_t* /*host*/) { return 0; }
 void remote_paths_lost(struct smartio_link* /*link*/) {}
 bool remote_paths_write(struct smartio_link* /*link*/, bool /*forget*/) { return false; }
+bool remote_paths_unstopped(struct smartio_link* /*link*/) { return false; }
 bool remote_paths_message(struct smartio_link* /*link*/, const struct wire_message* /*message*/,
                           const void* /*payload*/) {
   return true;
