@@ -75,8 +75,8 @@ struct wire_aperture {
 };
 
 /*
- * A driver of the sender may still write to what the receiver gave it before the
- * loss: a virtual machine, say, that has the function mapped.
+ * A driver of the sender may still write to memory or registers of a session that
+ * is over: a virtual machine, say, that has the function mapped.
  */
 #define WIRE_HELLO_WRITES	BIT(0)
 

@@ -148,8 +148,8 @@ void smartio_path_lost(struct smartio_path *path, u64 session, bool offered)
 }
 
 /*
- * True if the link was lost with a session, the driver has neither closed it nor
- * opened another, and @forget was never set for that session.
+ * True if the link was lost with a session, and the driver has neither closed it
+ * nor opened another. With @forget the link waits for that session no longer.
  */
 bool smartio_path_writes(struct smartio_path *path, bool forget)
 {

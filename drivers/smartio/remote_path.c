@@ -127,7 +127,7 @@ static int remote_open(struct smartio_path *path, u64 *id, u64 *dma_offset,
 				 sizeof(opened), REMOTE_SESSION_MS);
 	else
 		ret = remote_link_up(path) ? -ENODEV : -ENOLINK;
-	/* the lender may have opened one, which nobody would close */
+	/* the lender may have opened one, which would stay open */
 	if (ret == -ETIMEDOUT)
 		remote->link->ops->restart(remote->link,
 					   "the lender does not answer to the opening of a session");
@@ -658,7 +658,7 @@ static bool remote_goes(const struct remote *remote,
 	}
 }
 
-/* The next one that is going, or NULL. Paths come and go on one workqueue. */
+/* The next one that is going, or NULL. One workqueue adds and removes all. */
 static struct remote *remote_going(struct smartio_link *link)
 {
 	struct remote *remote, *found = NULL;
