@@ -217,7 +217,7 @@ void link_windows_close(struct ntb_link *link)
 {
 	lockdep_assert_held(&link->window_lock);
 	link_windows_shut(link);
-	/* link_hold() keeps what it is given for as long as this is set */
+	/* while this is set, link_hold() keeps all */
 	WRITE_ONCE(link->open, false);
 }
 
