@@ -108,6 +108,7 @@ struct borrow_bus_ops {
  * @peers: in the list of all whose registers may be mapped for others
  * @reaches_lock: protects @reaches
  * @reaches: registers of others that it reaches
+ * @gone: unmaps those for which a lender did not answer
  * @refused: the log has why it does not reach some
  */
 struct borrow_function {
@@ -153,6 +154,7 @@ struct borrow_function {
 	struct list_head peers;
 	spinlock_t reaches_lock;	/* reaches */
 	struct list_head reaches;
+	struct delayed_work gone;
 	bool refused;
 };
 

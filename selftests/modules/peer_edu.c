@@ -3,7 +3,8 @@
  * peer_edu: a driver of QEMU's "edu" that knows nothing of lending. By the DMA
  * API it maps the first page of a BAR of another function, which is memory. It
  * has edu fetch from it and store there. Then it does the same with memory of
- * this host, mapped in place of the other function's:
+ * this host, mapped in place of the other function's, as soon as that is
+ * possible:
  *
  *     modprobe peer_edu target=1001:00:00.0 bar=2
  *     cat /sys/module/peer_edu/parameters/fetched
@@ -30,6 +31,9 @@
 #define PEER_WORDS	(PAGE_SIZE / sizeof(u32))
 #define PEER_ROUNDS	8
 #define PEER_WAIT_US	10000000
+/* The lender may have to be asked again to unmap. */
+#define PEER_ATTEMPTS	200
+#define PEER_ATTEMPT_MS	100
 
 static char *target = "";
 module_param(target, charp, 0444);
@@ -37,7 +41,6 @@ MODULE_PARM_DESC(target, "PCI address of the other function");
 static unsigned int bar;
 module_param(bar, uint, 0444);
 MODULE_PARM_DESC(bar, "its BAR that is memory");
-
 static int mapped;
 module_param(mapped, int, 0444);
 MODULE_PARM_DESC(mapped, "1: mapped; else a negative error");
@@ -50,6 +53,9 @@ MODULE_PARM_DESC(fetched, "words that edu fetched from it");
 static unsigned int stored;
 module_param(stored, uint, 0444);
 MODULE_PARM_DESC(stored, "words that edu stored there");
+static unsigned int occupied;
+module_param(occupied, uint, 0444);
+MODULE_PARM_DESC(occupied, "attempts to map memory at its address that failed before one succeeded");
 static unsigned int afterwards;
 module_param(afterwards, uint, 0444);
 MODULE_PARM_DESC(afterwards, "words that edu stored in memory that has its address now");
@@ -153,6 +159,18 @@ static int peer_map_atomic(struct peer *peer)
 	return 1;
 }
 
+/* The address that the DMA API gives away next, to this CPU. */
+static dma_addr_t peer_next_address(struct peer *peer)
+{
+	dma_addr_t addr = dma_map_page(&peer->pdev->dev, ZERO_PAGE(0), 0,
+				       PAGE_SIZE, DMA_BIDIRECTIONAL);
+
+	if (!dma_mapping_error(&peer->pdev->dev, addr))
+		dma_unmap_page(&peer->pdev->dev, addr, PAGE_SIZE,
+			       DMA_BIDIRECTIONAL);
+	return addr;
+}
+
 /* Memory of this host in the place of the other function's. */
 static int peer_afterwards(struct peer *peer, dma_addr_t before)
 {
@@ -164,10 +182,15 @@ static int peer_afterwards(struct peer *peer, dma_addr_t before)
 
 	if (!page)
 		return -ENOMEM;
-	addr = dma_map_single(dev, page, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	ret = dma_mapping_error(dev, addr);
-	if (ret)
-		goto free;
+	for (;;) {
+		addr = dma_map_single(dev, page, PAGE_SIZE, DMA_BIDIRECTIONAL);
+		ret = dma_mapping_error(dev, addr);
+		if (!ret)
+			break;
+		if (++occupied == PEER_ATTEMPTS)
+			goto free;
+		msleep(PEER_ATTEMPT_MS);
+	}
 	same_address = addr == before;
 	peer_fill(peer, 0x700000);
 	ret = peer_fetch(peer, peer->buffer_addr);
@@ -181,18 +204,12 @@ free:
 	return ret;
 }
 
-static int peer_run(struct peer *peer)
+/* Edu fetches from the other function and stores there. */
+static int peer_reach(struct peer *peer, dma_addr_t addr)
 {
-	dma_addr_t addr;
 	unsigned int i;
 	int ret = 0;
 
-	mapped_atomic = peer_map_atomic(peer);
-	addr = peer_map(peer);
-	mapped = dma_mapping_error(&peer->pdev->dev, addr);
-	if (mapped)
-		return 0;
-	mapped = 1;
 	for (i = 0; i < PEER_WORDS; i++)
 		writel(0x10000 + i, peer->memory + i * sizeof(u32));
 	for (i = 0; i < PEER_ROUNDS && !ret; i++)
@@ -207,7 +224,28 @@ static int peer_run(struct peer *peer)
 		ret = peer_store(peer, addr);
 	if (!ret)
 		stored = peer_count(peer, 0x5a0000);
-	peer_unmap(peer, addr);
+	return ret;
+}
+
+static int peer_run(struct peer *peer)
+{
+	dma_addr_t addr, next;
+	unsigned int i;
+	int ret = 0;
+
+	mapped_atomic = peer_map_atomic(peer);
+	next = peer_next_address(peer);
+	addr = peer_map(peer);
+	mapped = dma_mapping_error(&peer->pdev->dev, addr);
+	if (mapped) {
+		for (i = 0; i < PEER_WORDS; i++)
+			writel(0x5a0000 + i, peer->memory + i * sizeof(u32));
+		addr = next;
+	} else {
+		mapped = 1;
+		ret = peer_reach(peer, addr);
+		peer_unmap(peer, addr);
+	}
 	if (!ret)
 		ret = peer_afterwards(peer, addr);
 	if (!ret)
@@ -231,17 +269,6 @@ static int peer_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	struct pci_dev *other;
 	int ret;
 
-	ret = pcim_enable_device(pdev);
-	if (!ret)
-		ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(48));
-	if (ret)
-		return ret;
-	pci_set_master(pdev);
-	peer.edu = pcim_iomap(pdev, 0, 0);
-	peer.buffer = dmam_alloc_coherent(&pdev->dev, PAGE_SIZE,
-					  &peer.buffer_addr, GFP_KERNEL);
-	if (!peer.edu || !peer.buffer)
-		return -ENOMEM;
 	other = peer_target();
 	if (!other)
 		return -ENODEV;
@@ -250,8 +277,19 @@ static int peer_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	    pci_resource_len(other, bar) < PAGE_SIZE)
 		goto put;
 	peer.phys = pci_resource_start(other, bar);
-	peer.memory = ioremap(peer.phys, PAGE_SIZE);
+	ret = pcim_enable_device(pdev);
+	if (!ret)
+		ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(48));
+	if (ret)
+		goto put;
+	pci_set_master(pdev);
+	peer.edu = pcim_iomap(pdev, 0, 0);
+	peer.buffer = dmam_alloc_coherent(&pdev->dev, PAGE_SIZE,
+					  &peer.buffer_addr, GFP_KERNEL);
 	ret = -ENOMEM;
+	if (!peer.edu || !peer.buffer)
+		goto put;
+	peer.memory = ioremap(peer.phys, PAGE_SIZE);
 	if (!peer.memory)
 		goto put;
 	ret = peer_run(&peer);
