@@ -196,6 +196,7 @@ void borrow_peer_del(struct borrow_function *f);
 int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 		    size_t size, int prot);
 size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size);
+size_t borrow_peer_before(struct borrow_function *f, u64 iova, size_t size);
 void borrow_peer_unmap_all(struct borrow_function *f);
 phys_addr_t borrow_peer_phys(struct borrow_function *f, u64 iova);
 

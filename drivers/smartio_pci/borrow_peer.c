@@ -427,6 +427,25 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 }
 
 /*
+ * How many bytes of a range lie before the first such mapping, or where one was
+ * that may be left.
+ */
+size_t borrow_peer_before(struct borrow_function *f, u64 iova, size_t size)
+{
+	struct borrow_reach *reach;
+	unsigned long flags;
+
+	if (list_empty(&f->reaches))
+		return size;
+	spin_lock_irqsave(&f->reaches_lock, flags);
+	reach = borrow_reach_find(f, iova, size);
+	if (reach)
+		size = reach->iova > iova ? reach->iova - iova : 0;
+	spin_unlock_irqrestore(&f->reaches_lock, flags);
+	return size;
+}
+
+/*
  * Removes the mappings of an owner that is removed without unmapping. May
  * sleep.
  */

@@ -21,7 +21,7 @@ crossed() { jq -r --arg d "$1" --arg w "$2" '[.links[][$d][$w][].bytes] | add' <
 by_driver() {
 	local result
 	fabric ledger reset > /dev/null
-	on borrower modprobe peer_edu "target=$1" bar="${2:-2}"
+	on borrower modprobe peer_edu "target=$1" bar="${2:-2}" in_one_piece=1
 	ledgers=$(fabric ledger)
 	ledger_of "$link"
 	result() { on borrower cat "/sys/module/peer_edu/parameters/$1"; }
@@ -32,6 +32,8 @@ by_driver() {
 	expect "whether memory had the same address afterwards" Y "$(result same_address)"
 	expect "words that edu stored in that memory" $((size / 4)) "$(result afterwards)"
 	expect "words of the target after that, as they were" $((size / 4)) "$(result untouched)"
+	expect "pages of memory and registers that were unmapped in one piece" 2 "$(result across)"
+	expect "whether the target's own memory was mapped after that" Y "$(result beside)"
 }
 
 # late_answer map|unmap TARGET [BAR]: the same, but the borrower does not wait for the lender's answer to such a request.

@@ -14,6 +14,7 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/iommu.h>
 #include <linux/iopoll.h>
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -41,6 +42,10 @@ MODULE_PARM_DESC(target, "PCI address of the other function");
 static unsigned int bar;
 module_param(bar, uint, 0444);
 MODULE_PARM_DESC(bar, "its BAR that is memory");
+static bool in_one_piece;
+module_param(in_one_piece, bool, 0444);
+MODULE_PARM_DESC(in_one_piece, "first unmap memory and the other function in one piece");
+
 static int mapped;
 module_param(mapped, int, 0444);
 MODULE_PARM_DESC(mapped, "1: mapped; else a negative error");
@@ -65,6 +70,12 @@ MODULE_PARM_DESC(untouched, "words of the other function after that, as they wer
 static bool same_address;
 module_param(same_address, bool, 0444);
 MODULE_PARM_DESC(same_address, "whether the memory has its address");
+static unsigned int across;
+module_param(across, uint, 0444);
+MODULE_PARM_DESC(across, "pages of memory and of the other function that were unmapped in one piece");
+static bool beside;
+module_param(beside, bool, 0444);
+MODULE_PARM_DESC(beside, "whether the other function's own memory was still mapped after that");
 
 /**
  * struct peer - what takes part
@@ -142,6 +153,41 @@ static void peer_unmap(struct peer *peer, dma_addr_t addr)
 {
 	dma_unmap_resource(&peer->pdev->dev, addr, PAGE_SIZE,
 			   DMA_BIDIRECTIONAL, 0);
+}
+
+/*
+ * Memory at the end of edu's addresses and the other function behind that end
+ * are unmapped in one piece. There the NTB's domain may have the first memory
+ * of the other function itself. No driver has anything mapped yet.
+ */
+static int peer_unmap_across(struct peer *peer, struct pci_dev *other)
+{
+	struct iommu_domain *of_edu = iommu_get_domain_for_dev(&peer->pdev->dev);
+	struct iommu_domain *of_other = iommu_get_domain_for_dev(&other->dev);
+	dma_addr_t end = of_edu->geometry.aperture_end + 1;
+	dma_addr_t first = of_other->geometry.aperture_start;
+	int prot = IOMMU_READ | IOMMU_WRITE, ret;
+	void *page = (void *)get_zeroed_page(GFP_KERNEL);
+	phys_addr_t phys = virt_to_phys(page);
+
+	if (!page)
+		return -ENOMEM;
+	ret = iommu_map(of_other, first, phys, PAGE_SIZE, prot, GFP_KERNEL);
+	if (ret)
+		goto free;
+	ret = iommu_map(of_edu, end - PAGE_SIZE, phys, PAGE_SIZE, prot,
+			GFP_KERNEL);
+	if (ret)
+		goto unmap;
+	ret = iommu_map(of_edu, end, peer->phys, PAGE_SIZE, prot | IOMMU_MMIO,
+			GFP_KERNEL);
+	across = iommu_unmap(of_edu, end - PAGE_SIZE, 2 * PAGE_SIZE) / PAGE_SIZE;
+	beside = iommu_iova_to_phys(of_other, first) == phys;
+unmap:
+	iommu_unmap(of_other, first, PAGE_SIZE);
+free:
+	free_page((unsigned long)page);
+	return ret;
 }
 
 static int peer_map_atomic(struct peer *peer)
@@ -277,6 +323,9 @@ static int peer_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	    pci_resource_len(other, bar) < PAGE_SIZE)
 		goto put;
 	peer.phys = pci_resource_start(other, bar);
+	ret = in_one_piece ? peer_unmap_across(&peer, other) : 0;
+	if (ret)
+		goto put;
 	ret = pcim_enable_device(pdev);
 	if (!ret)
 		ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(48));
