@@ -205,7 +205,9 @@ int borrow_functions_init(void);
 void borrow_functions_exit(void);
 int borrow_function_add(struct smartio_device *sdev,
 			struct borrow_function **function);
+void borrow_function_start(struct borrow_function *f);
 void borrow_function_lose(struct borrow_function *f);
+void borrow_function_stop(struct borrow_function *f);
 void borrow_function_remove(struct borrow_function *f);
 
 #endif /* _SMARTIO_PCI_BORROW_H */
