@@ -235,25 +235,32 @@ void borrow_function_lose(struct borrow_function *f)
  * But for vfio-pci, which driver_managed_dma marks. It hands an error on to
  * QEMU, and that stops the virtual machine for good. A stopped machine does not
  * unplug the function, and the removal of vfio-pci waits for that.
+ *
+ * pci_walk_bus() has the lock of all buses meanwhile. So this does without: a
+ * driver may be removed already, and have the device's lock for long.
  */
-static int borrow_report_loss(struct pci_dev *pdev, void *data)
+static void borrow_report_loss(struct borrow_function *f)
 {
+	struct pci_dev *pdev = pci_get_slot(f->bus, PCI_DEVFN(0, 0));
 	const struct pci_error_handlers *handlers;
 
+	/* removed by sysfs */
+	if (!pdev)
+		return;
 	device_lock(&pdev->dev);
 	handlers = pdev->driver && !pdev->driver->driver_managed_dma ?
 		   pdev->driver->err_handler : NULL;
 	if (handlers && handlers->error_detected)
 		handlers->error_detected(pdev, pci_channel_io_perm_failure);
 	device_unlock(&pdev->dev);
-	return 0;
+	pci_dev_put(pdev);
 }
 
 /* Its driver is removed; if the function was lost, it learns that first. */
 void borrow_function_stop(struct borrow_function *f)
 {
 	if (READ_ONCE(f->lost))
-		pci_walk_bus(f->bus, borrow_report_loss, NULL);
+		borrow_report_loss(f);
 	pci_stop_root_bus(f->bus);
 }
 
