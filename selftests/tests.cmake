@@ -162,7 +162,8 @@ if(SMARTIO_LONG)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)
   set(VM_STAR vm/lent vm/vf vm/migrate vm/attacks)
 endif()
-on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten ${DEVICES} lending/two)
+on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn ${DEVICES}
+  lending/two)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
 # Functions that reach each other, of one lender and of two.
 on_cluster(peers pair-peers lending/peer-to-peer lending/drive-to-drive)

@@ -108,6 +108,7 @@ struct borrow_bus_ops {
  * @peers: in the list of all whose registers may be mapped for others
  * @reaches_lock: protects @reaches
  * @reaches: registers of others that it reaches
+ * @gone: unmaps those for which a lender did not answer
  * @refused: the log has why it does not reach some
  */
 struct borrow_function {
@@ -153,6 +154,7 @@ struct borrow_function {
 	struct list_head peers;
 	spinlock_t reaches_lock;	/* reaches */
 	struct list_head reaches;
+	struct delayed_work gone;
 	bool refused;
 };
 
@@ -194,6 +196,7 @@ void borrow_peer_del(struct borrow_function *f);
 int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 		    size_t size, int prot);
 size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size);
+size_t borrow_peer_before(struct borrow_function *f, u64 iova, size_t size);
 void borrow_peer_unmap_all(struct borrow_function *f);
 phys_addr_t borrow_peer_phys(struct borrow_function *f, u64 iova);
 
@@ -202,7 +205,9 @@ int borrow_functions_init(void);
 void borrow_functions_exit(void);
 int borrow_function_add(struct smartio_device *sdev,
 			struct borrow_function **function);
+void borrow_function_start(struct borrow_function *f);
 void borrow_function_lose(struct borrow_function *f);
+void borrow_function_stop(struct borrow_function *f);
 void borrow_function_remove(struct borrow_function *f);
 
 #endif /* _SMARTIO_PCI_BORROW_H */

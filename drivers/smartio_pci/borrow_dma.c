@@ -77,6 +77,15 @@ static bool borrow_in_space(struct borrow_function *f, u64 iova)
 	return iova - f->dma_offset - f->space.base < f->space.size;
 }
 
+/* How many bytes of a range are of this function's space. */
+static size_t borrow_of_space(struct borrow_function *f, u64 iova, size_t size)
+{
+	u64 at = iova - f->dma_offset - f->space.base;
+
+	return borrow_in_space(f, iova) ? min_t(u64, size, f->space.size - at) :
+					  0;
+}
+
 static unsigned long borrow_page(struct iommu_domain *domain,
 				 unsigned long iova)
 {
@@ -107,6 +116,10 @@ static int borrow_map(struct iommu_domain *domain, unsigned long iova,
 	return ret;
 }
 
+/*
+ * A range may consist of memory and of registers of others. This unmaps what
+ * lies at its beginning, and the IOMMU core asks for the rest.
+ */
 static size_t borrow_unmap(struct iommu_domain *domain, unsigned long iova,
 			   size_t page, size_t count,
 			   struct iommu_iotlb_gather *gather)
@@ -116,13 +129,17 @@ static size_t borrow_unmap(struct iommu_domain *domain, unsigned long iova,
 	size_t size = borrow_peer_unmap(f, iova, page * count);
 	size_t i;
 
-	if (size || !borrow_in_space(f, iova))
+	if (size)
 		return size;
+	size = borrow_peer_before(f, iova,
+				  borrow_of_space(f, iova, page * count));
+	if (!size)
+		return 0;
 	if (domain->type == IOMMU_DOMAIN_UNMANAGED)
-		for (i = 0; i < count; i++)
+		for (i = 0; i < size / page; i++)
 			clear_bit(borrow_page(domain, iova) + i, own->mapped);
 	return smartio_space_unmap(f->sdev, &f->space, iova - f->dma_offset,
-				   page * count);
+				   size);
 }
 
 static phys_addr_t borrow_phys(struct iommu_domain *domain, dma_addr_t iova)

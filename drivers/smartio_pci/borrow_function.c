@@ -2,8 +2,8 @@
 /*
  * A function is added: a session is opened, and the lender describes the
  * function. Then a host bridge and a PCI domain of its own show it to the PCI
- * core. It is removed: the PCI core removes it from its driver, and then the
- * session is closed.
+ * core, and it is started: it gets its driver. It is stopped: the PCI core
+ * removes it from its driver. Then it is removed, and the session is closed.
  *
  * pci_rescan_remove_lock is not held. A hot-unplug of the NTB holds it while
  * the NTB's driver waits for this one. Instead, only this task sees the
@@ -131,7 +131,6 @@ static int borrow_show(struct borrow_function *f)
 	f->bus = bridge->bus;
 	pci_bus_claim_resources(f->bus);
 	WRITE_ONCE(f->seer, NULL);
-	pci_bus_add_devices(f->bus);
 	return 0;
 }
 
@@ -167,7 +166,10 @@ put_bars:
 	return ret;
 }
 
-/* Returns 0 and the function, or what smartio_open() or the lender said. */
+/*
+ * Without a driver yet. Returns 0 and the function, or what smartio_open() or the
+ * lender said.
+ */
 int borrow_function_add(struct smartio_device *sdev,
 			struct borrow_function **function)
 {
@@ -207,6 +209,12 @@ free:
 	return ret;
 }
 
+/* Its driver may come. The caller knows the function, so a loss is noticed. */
+void borrow_function_start(struct borrow_function *f)
+{
+	pci_bus_add_devices(f->bus);
+}
+
 static int borrow_disconnect(struct pci_dev *pdev, void *data)
 {
 	pdev->error_state = pci_channel_io_perm_failure;
@@ -227,29 +235,41 @@ void borrow_function_lose(struct borrow_function *f)
  * But for vfio-pci, which driver_managed_dma marks. It hands an error on to
  * QEMU, and that stops the virtual machine for good. A stopped machine does not
  * unplug the function, and the removal of vfio-pci waits for that.
+ *
+ * pci_walk_bus() has the lock of all buses meanwhile. So this does without: a
+ * driver may be removed already, and have the device's lock for long.
  */
-static int borrow_report_loss(struct pci_dev *pdev, void *data)
+static void borrow_report_loss(struct borrow_function *f)
 {
+	struct pci_dev *pdev = pci_get_slot(f->bus, PCI_DEVFN(0, 0));
 	const struct pci_error_handlers *handlers;
 
+	/* removed by sysfs */
+	if (!pdev)
+		return;
 	device_lock(&pdev->dev);
 	handlers = pdev->driver && !pdev->driver->driver_managed_dma ?
 		   pdev->driver->err_handler : NULL;
 	if (handlers && handlers->error_detected)
 		handlers->error_detected(pdev, pci_channel_io_perm_failure);
 	device_unlock(&pdev->dev);
-	return 0;
+	pci_dev_put(pdev);
 }
 
-/* Removes the function; if it was lost, its driver learns that first. */
+/* Its driver is removed; if the function was lost, it learns that first. */
+void borrow_function_stop(struct borrow_function *f)
+{
+	if (READ_ONCE(f->lost))
+		borrow_report_loss(f);
+	pci_stop_root_bus(f->bus);
+}
+
+/* It was stopped, and no other task loses it. */
 void borrow_function_remove(struct borrow_function *f)
 {
 	struct smartio_device *sdev = f->sdev;
 	struct pci_host_bridge *bridge = f->bridge;
 
-	if (READ_ONCE(f->lost))
-		pci_walk_bus(f->bus, borrow_report_loss, NULL);
-	pci_stop_root_bus(f->bus);
 	pci_remove_root_bus(f->bus);
 	/* for who still has a reference */
 	borrow_config_lose(f);

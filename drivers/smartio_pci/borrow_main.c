@@ -39,8 +39,9 @@ MODULE_PARM_DESC(auto_borrow, "borrow whatever is lent, as it comes");
  * @error: why it was not; negative
  * @here: from when it was added until it and its driver are removed
  * @gone: waits for the end of @here
- * @lock: protects @f
- * @f: while it is here, and not being removed
+ * @lock: protects the next two
+ * @f: from before its driver comes until that has been removed
+ * @ready: it is here, and not being removed
  */
 struct borrow_path {
 	struct smartio_device *sdev;
@@ -51,8 +52,9 @@ struct borrow_path {
 	int error;
 	bool here;
 	wait_queue_head_t gone;
-	struct mutex lock;	/* f */
+	struct mutex lock;	/* f, ready */
 	struct borrow_function *f;
+	bool ready;
 };
 
 static bool borrow_later(int error)
@@ -83,13 +85,19 @@ static void borrow_attach_work(struct work_struct *work)
 			dev_warn(&path->sdev->dev, "not borrowed: %d\n", ret);
 		return;
 	}
-	WRITE_ONCE(path->here, true);
 	mutex_lock(&path->lock);
 	path->f = f;
-	mutex_unlock(&path->lock);
 	/* the session may have been lost before the function was known */
-	if (!smartio_session_id(path->sdev))
+	if (!smartio_session_id(path->sdev)) {
+		borrow_function_lose(f);
 		queue_work(path->wq, &path->detach);
+	}
+	mutex_unlock(&path->lock);
+	borrow_function_start(f);
+	mutex_lock(&path->lock);
+	WRITE_ONCE(path->here, true);
+	path->ready = true;
+	mutex_unlock(&path->lock);
 	dev_info(&path->sdev->dev, "here as %04x:00:00.0\n", f->domain);
 }
 
@@ -107,13 +115,17 @@ static void borrow_detach_work(struct work_struct *work)
 	if (READ_ONCE(path->borrow) && smartio_session_id(path->sdev))
 		return;
 	mutex_lock(&path->lock);
-	path->f = NULL;
-	mutex_unlock(&path->lock);
+	path->ready = false;
 	/*
 	 * not lost yet, if its driver or the path is removed at the same time
 	 */
 	if (!smartio_session_id(path->sdev))
 		borrow_function_lose(f);
+	mutex_unlock(&path->lock);
+	borrow_function_stop(f);
+	mutex_lock(&path->lock);
+	path->f = NULL;
+	mutex_unlock(&path->lock);
 	borrow_function_remove(f);
 	WRITE_ONCE(path->here, false);
 	wake_up_all(&path->gone);
@@ -191,7 +203,7 @@ static ssize_t borrowed_store(struct device *dev,
 		return count;
 	}
 	mutex_lock(&path->lock);
-	going = path->here && !path->f;
+	going = path->here && !path->ready;
 	mutex_unlock(&path->lock);
 	ret = going ? borrow_wait_gone(path) : 0;
 	if (ret) {
@@ -216,7 +228,7 @@ static ssize_t function_show(struct device *dev, struct device_attribute *attr,
 	ssize_t length = sysfs_emit(buf, "\n");
 
 	mutex_lock(&path->lock);
-	if (path->f)
+	if (path->ready)
 		length = sysfs_emit(buf, "%04x:00:00.0\n", path->f->domain);
 	mutex_unlock(&path->lock);
 	return length;
@@ -230,9 +242,9 @@ static ssize_t addresses_show(struct device *dev,
 	const char *addresses = "";
 
 	mutex_lock(&path->lock);
-	if (path->f && path->f->flat)
+	if (path->ready && path->f->flat)
 		addresses = "flat";
-	else if (path->f)
+	else if (path->ready)
 		addresses = path->f->space.own ? "own" : "window";
 	mutex_unlock(&path->lock);
 	return sysfs_emit(buf, "%s\n", addresses);

@@ -8,11 +8,16 @@
  * registers. The lender reaches them over a link of its own.
  *
  * A mapping is added or removed only when the lender has answered. The caller
- * has to be able to wait for that.
+ * has to be able to wait for that. Without an answer the lender may have the
+ * mapping. So nothing else gets its address, and a work asks again until the
+ * lender has unmapped it.
  */
 #include <linux/slab.h>
 
 #include "borrow.h"
+
+/* Until the lender is asked again. */
+#define BORROW_AGAIN_MS	1000
 
 /* Functions that are here, whose registers may be mapped for others. */
 static LIST_HEAD(borrow_peers);
@@ -28,7 +33,10 @@ static phys_addr_t borrow_peers_end;
  * @size: bytes
  * @phys: where this host finds them
  * @peer: as the lenders know them
- * @gone: unmapped, but the lender did not say so: nothing else is mapped there
+ * @gone: for this host. Something of it may be left in a lender, and only
+ *	borrow_gone_work() frees this. Nothing else is mapped there.
+ * @unsure: the lender did not answer the request to map it
+ * @unmapped: only its grant is left: anything else may be mapped there
  */
 struct borrow_reach {
 	struct list_head entry;
@@ -37,6 +45,8 @@ struct borrow_reach {
 	phys_addr_t phys;
 	struct smartio_peer peer;
 	bool gone;
+	bool unsure;
+	bool unmapped;
 };
 
 static void borrow_peers_bound(void)
@@ -56,11 +66,14 @@ static void borrow_peers_bound(void)
 	WRITE_ONCE(borrow_peers_end, end);
 }
 
+static void borrow_gone_work(struct work_struct *work);
+
 /* A function has its registers. */
 void borrow_peer_add(struct borrow_function *f)
 {
 	INIT_LIST_HEAD(&f->reaches);
 	spin_lock_init(&f->reaches_lock);
+	INIT_DELAYED_WORK(&f->gone, borrow_gone_work);
 	f->session = smartio_session_id(f->sdev);
 	spin_lock_irq(&borrow_peers_lock);
 	list_add_tail(&f->peers, &borrow_peers);
@@ -116,6 +129,7 @@ void borrow_peer_del(struct borrow_function *f)
 	list_del(&f->peers);
 	borrow_peers_bound();
 	spin_unlock_irq(&borrow_peers_lock);
+	cancel_delayed_work_sync(&f->gone);
 	list_for_each_entry_safe(reach, next, &f->reaches, entry) {
 		borrow_peer_revoke(&reach->peer);
 		kfree(reach);
@@ -169,7 +183,7 @@ static struct borrow_reach *borrow_reach_find(struct borrow_function *f,
 
 	lockdep_assert_held(&f->reaches_lock);
 	list_for_each_entry(reach, &f->reaches, entry)
-		if (iova < reach->iova + reach->size &&
+		if (!reach->unmapped && iova < reach->iova + reach->size &&
 		    reach->iova < iova + size &&
 		    (!found || reach->iova < found->iova))
 			found = reach;
@@ -186,12 +200,8 @@ static int borrow_peer_ask_far(struct borrow_function *f, u64 iova,
 	if (!target)
 		return -ENOENT;
 	ret = smartio_peer_grant(target, &f->sdev->host, peer);
-	if (!ret) {
+	if (!ret)
 		ret = smartio_peer_map(f->sdev, iova, peer);
-		/* if there was no answer, it may be mapped until this returns */
-		if (ret)
-			smartio_peer_revoke(target, peer);
-	}
 	put_device(&target->dev);
 	return ret;
 }
@@ -227,9 +237,91 @@ static const char *borrow_peer_why(int error)
 		return "whoever maps them can't wait for the lender";
 	case -ERANGE:
 		return "the lender has no place for them at that address (see peer_pages)";
+	case -ETIMEDOUT:
+		return "the lender does not answer";
 	default:
 		return "the lender refuses";
 	}
+}
+
+static void borrow_gone_later(struct borrow_function *f)
+{
+	queue_delayed_work(system_long_wq, &f->gone,
+			   msecs_to_jiffies(BORROW_AGAIN_MS));
+}
+
+/* One more attempt. Returns whether nothing of it is left in any lender. */
+static bool borrow_gone_retry(struct borrow_function *f,
+			      struct borrow_reach *reach)
+{
+	if (!reach->unmapped) {
+		if (smartio_peer_unmap(f->sdev, reach->iova, reach->size))
+			return false;
+		/*
+		 * Requests to a lender run side by side. This one may have
+		 * overtaken the one to map, but the next one does not.
+		 */
+		if (reach->unsure) {
+			reach->unsure = false;
+			return false;
+		}
+		dev_info(&f->sdev->dev,
+			 "registers of another function are unmapped at %#llx, late\n",
+			 reach->iova);
+		spin_lock_irq(&f->reaches_lock);
+		reach->unmapped = true;
+		spin_unlock_irq(&f->reaches_lock);
+	}
+	return !borrow_peer_revoke(&reach->peer);
+}
+
+static void borrow_gone_work(struct work_struct *work)
+{
+	struct borrow_function *f = container_of(to_delayed_work(work),
+						 struct borrow_function, gone);
+	struct borrow_reach *reach, *next;
+	bool done, left = false;
+
+	spin_lock_irq(&f->reaches_lock);
+	reach = list_first_entry(&f->reaches, struct borrow_reach, entry);
+	while (!list_entry_is_head(reach, &f->reaches, entry)) {
+		done = false;
+		if (reach->gone) {
+			/* it stays in the list meanwhile */
+			spin_unlock_irq(&f->reaches_lock);
+			done = borrow_gone_retry(f, reach);
+			spin_lock_irq(&f->reaches_lock);
+			left |= !done;
+		}
+		next = list_next_entry(reach, entry);
+		if (done) {
+			list_del(&reach->entry);
+			kfree(reach);
+		}
+		reach = next;
+	}
+	spin_unlock_irq(&f->reaches_lock);
+	if (left)
+		borrow_gone_later(f);
+}
+
+/* It was not mapped, as far as this host knows. */
+static void borrow_peer_cancel(struct borrow_function *f,
+			       struct borrow_reach *reach, int error)
+{
+	unsigned long flags;
+
+	reach->unsure = error == -ETIMEDOUT;
+	reach->unmapped = !reach->unsure;
+	if (reach->unmapped && !borrow_peer_revoke(&reach->peer)) {
+		kfree(reach);
+		return;
+	}
+	reach->gone = true;
+	spin_lock_irqsave(&f->reaches_lock, flags);
+	list_add_tail(&reach->entry, &f->reaches);
+	spin_unlock_irqrestore(&f->reaches_lock, flags);
+	borrow_gone_later(f);
 }
 
 /*
@@ -268,6 +360,7 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 	reach->phys = phys;
 	if (!ret)
 		ret = borrow_peer_ask(f, iova, &peer);
+	reach->peer = peer;
 	if (ret) {
 		/* QEMU maps all of a guest's for all, and its own too, again and again */
 		if (!borrow_peer_is_own(f, &peer) && !f->refused) {
@@ -276,10 +369,9 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 				   "registers at %pa are not mapped for it: %s (%d)\n",
 				   &phys, borrow_peer_why(ret), ret);
 		}
-		kfree(reach);
+		borrow_peer_cancel(f, reach, ret);
 		return ret;
 	}
-	reach->peer = peer;
 	spin_lock_irqsave(&f->reaches_lock, flags);
 	list_add_tail(&reach->entry, &f->reaches);
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
@@ -294,6 +386,7 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 {
 	struct borrow_reach *reach;
 	unsigned long flags;
+	bool unmapped;
 	int ret;
 
 	if (list_empty(&f->reaches))
@@ -305,28 +398,50 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
 	if (!reach)
 		return 0;
-	ret = preemptible() ? smartio_peer_unmap(f->sdev, iova, reach->size) :
-			      -EWOULDBLOCK;
 	size = reach->size;
+	ret = preemptible() ? smartio_peer_unmap(f->sdev, iova, size) :
+			      -EWOULDBLOCK;
+	unmapped = !ret;
+	/* this function does not reach them: only its lender may */
+	if (!ret)
+		ret = borrow_peer_revoke(&reach->peer);
 	spin_lock_irqsave(&f->reaches_lock, flags);
-	if (ret)
-		reach->gone = true;
-	else
-		list_del(&reach->entry);
-	spin_unlock_irqrestore(&f->reaches_lock, flags);
 	if (ret) {
-		dev_err(&f->sdev->dev,
-			"registers of another function may be left mapped at %#llx: %d\n",
-			iova, ret);
+		reach->unmapped = unmapped;
+		reach->gone = true;
+	} else {
+		list_del(&reach->entry);
+	}
+	spin_unlock_irqrestore(&f->reaches_lock, flags);
+	if (!ret) {
+		kfree(reach);
 		return size;
 	}
-	/* this function does not reach them: only its lender may */
-	ret = borrow_peer_revoke(&reach->peer);
-	if (ret)
-		dev_err(&f->sdev->dev,
-			"its lender may have registers of another function until that is returned: %d\n",
-			ret);
-	kfree(reach);
+	dev_err(&f->sdev->dev,
+		unmapped ?
+		"its lender may have registers of another function, of %#llx before: %d\n" :
+		"registers of another function may be left mapped at %#llx: %d\n",
+		iova, ret);
+	borrow_gone_later(f);
+	return size;
+}
+
+/*
+ * How many bytes of a range lie before the first such mapping, or where one was
+ * that may be left.
+ */
+size_t borrow_peer_before(struct borrow_function *f, u64 iova, size_t size)
+{
+	struct borrow_reach *reach;
+	unsigned long flags;
+
+	if (list_empty(&f->reaches))
+		return size;
+	spin_lock_irqsave(&f->reaches_lock, flags);
+	reach = borrow_reach_find(f, iova, size);
+	if (reach)
+		size = reach->iova > iova ? reach->iova - iova : 0;
+	spin_unlock_irqrestore(&f->reaches_lock, flags);
 	return size;
 }
 

@@ -28,6 +28,7 @@
  * @msi_flags: of that, as it was found
  * @msix: its MSI-X capability, or 0
  * @table: MSI-X table
+ * @saved: its configuration space, as it was taken
  * @description: for borrowers
  * @stopped: by a PCIe error; the PCI core has the device's lock when it says so
  * @lock: the requests of a session, one at a time; protects @session
@@ -41,6 +42,7 @@ struct stub {
 	u16 msi_flags;
 	int msix;
 	void __iomem *table;
+	struct pci_saved_state *saved;
 	struct spci_describe_reply *description;
 	bool stopped;
 	struct mutex lock;	/* session */
@@ -59,6 +61,7 @@ int stub_irq_msi(struct stub *stub, struct smartio_session *session,
 /* stub_session.c */
 extern const struct smartio_lender_ops stub_lender_ops;
 
+void stub_restore(struct stub *stub);
 int stub_quiesce(struct stub *stub);
 
 #endif /* _SMARTIO_PCI_STUB_H */

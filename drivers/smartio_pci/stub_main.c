@@ -135,7 +135,11 @@ static int stub_take(struct stub *stub)
 		goto release;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	pci_clear_master(pdev);
+	ret = -ENOMEM;
 	pci_save_state(pdev);
+	stub->saved = pci_store_saved_state(pdev);
+	if (!stub->saved)
+		goto release;
 	ret = stub_irq_find(stub);
 	if (ret == -EOPNOTSUPP)
 		pci_err(pdev, "it has no interrupts by messages: it can't be lent\n");
@@ -150,6 +154,7 @@ static int stub_take(struct stub *stub)
 put_irq:
 	kfree(stub->description);
 	stub_irq_put(stub);
+	kfree(stub->saved);
 release:
 	pci_release_mem_regions(pdev);
 disable:
@@ -161,6 +166,7 @@ static void stub_give_back(struct stub *stub)
 {
 	kfree(stub->description);
 	stub_irq_put(stub);
+	kfree(stub->saved);
 	pci_release_mem_regions(stub->pdev);
 	pci_disable_device(stub->pdev);
 }
@@ -257,8 +263,7 @@ static pci_ers_result_t stub_slot_reset(struct pci_dev *pdev)
 	struct stub *stub = pci_get_drvdata(pdev);
 	int ret;
 
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
+	stub_restore(stub);
 	ret = stub_quiesce(stub);
 	return ret ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }

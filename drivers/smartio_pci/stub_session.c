@@ -8,6 +8,17 @@
 #include "stub.h"
 
 /*
+ * Restores the configuration space of the moment when the function was taken. A
+ * copy that is made later may consist of ones: the function does not always
+ * answer after a reset.
+ */
+void stub_restore(struct stub *stub)
+{
+	pci_load_saved_state(stub->pdev, stub->saved);
+	pci_restore_state(stub->pdev);
+}
+
+/*
  * Resets the function: it reaches no memory any more, and is in the state in
  * which it was taken. The callers keep its driver, this one, from being
  * unbound. Returns 0 or the error of the reset: then bus mastering stays off
@@ -38,8 +49,7 @@ int stub_quiesce(struct stub *stub)
 		pci_cfg_access_unlock(bridge);
 	if (ret)
 		pci_err(pdev, "can't be reset: %d\n", ret);
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
+	stub_restore(stub);
 	pci_clear_master(pdev);
 	return ret;
 }

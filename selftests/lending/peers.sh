@@ -21,7 +21,7 @@ crossed() { jq -r --arg d "$1" --arg w "$2" '[.links[][$d][$w][].bytes] | add' <
 by_driver() {
 	local result
 	fabric ledger reset > /dev/null
-	on borrower modprobe peer_edu "target=$1" bar="${2:-2}"
+	on borrower modprobe peer_edu "target=$1" bar="${2:-2}" in_one_piece=1
 	ledgers=$(fabric ledger)
 	ledger_of "$link"
 	result() { on borrower cat "/sys/module/peer_edu/parameters/$1"; }
@@ -32,6 +32,27 @@ by_driver() {
 	expect "whether memory had the same address afterwards" Y "$(result same_address)"
 	expect "words that edu stored in that memory" $((size / 4)) "$(result afterwards)"
 	expect "words of the target after that, as they were" $((size / 4)) "$(result untouched)"
+	expect "pages of memory and registers that were unmapped in one piece" 2 "$(result across)"
+	expect "whether the target's own memory was mapped after that" Y "$(result beside)"
+}
+
+# late_answer map|unmap TARGET [BAR]: the same, but the borrower does not wait for the lender's answer to such a request.
+late_answer() {
+	local result type attempts mapped=1
+	type=$(awk -v t="WIRE_PEER_${1^^}" '$2 == t { print $3 }' "$top/include/linux/smartio_message.h")
+	sh_on borrower 'modprobe smartio_impatient type=$1; taskset -c 0 modprobe peer_edu target=$2 bar=$3' "$type" "$2" "${3:-2}"
+	result() { on borrower cat "/sys/module/peer_edu/parameters/$1"; }
+	expect "requests that were to time out, and did not" 0 "$(on borrower cat /sys/module/smartio_impatient/parameters/left)"
+	on borrower modprobe -r smartio_impatient
+	[ "$1" = unmap ] || mapped=-12
+	expect "dma_map_resource(), when $1 times out" "$mapped" "$(result mapped)"
+	attempts=$(result occupied)
+	[ "$attempts" -gt 0 ] || fail "attempts to map memory at that address: expected one or more to fail, saw none"
+	say "attempts to map memory at that address that failed: $attempts"
+	expect "whether memory had that address then" Y "$(result same_address)"
+	expect "words that edu stored in that memory" $((size / 4)) "$(result afterwards)"
+	expect "words of the target after that, as they were" $((size / 4)) "$(result untouched)"
+	on borrower modprobe -r peer_edu
 }
 
 program_begins() { sh_on borrower 'rm -f /run/peer*; mkfifo /run/peer.go; vfio_edu $1 peer $2 2 $3 <> /run/peer.go > /run/peer 2> /run/peer.errors & echo $! > /run/peer.pid' "$toy" "$1" "$2"; }

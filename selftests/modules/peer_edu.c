@@ -3,7 +3,8 @@
  * peer_edu: a driver of QEMU's "edu" that knows nothing of lending. By the DMA
  * API it maps the first page of a BAR of another function, which is memory. It
  * has edu fetch from it and store there. Then it does the same with memory of
- * this host, mapped in place of the other function's:
+ * this host, mapped in place of the other function's, as soon as that is
+ * possible:
  *
  *     modprobe peer_edu target=1001:00:00.0 bar=2
  *     cat /sys/module/peer_edu/parameters/fetched
@@ -13,6 +14,7 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/iommu.h>
 #include <linux/iopoll.h>
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -30,6 +32,9 @@
 #define PEER_WORDS	(PAGE_SIZE / sizeof(u32))
 #define PEER_ROUNDS	8
 #define PEER_WAIT_US	10000000
+/* The lender may have to be asked again to unmap. */
+#define PEER_ATTEMPTS	200
+#define PEER_ATTEMPT_MS	100
 
 static char *target = "";
 module_param(target, charp, 0444);
@@ -37,6 +42,9 @@ MODULE_PARM_DESC(target, "PCI address of the other function");
 static unsigned int bar;
 module_param(bar, uint, 0444);
 MODULE_PARM_DESC(bar, "its BAR that is memory");
+static bool in_one_piece;
+module_param(in_one_piece, bool, 0444);
+MODULE_PARM_DESC(in_one_piece, "first unmap memory and the other function in one piece");
 
 static int mapped;
 module_param(mapped, int, 0444);
@@ -50,6 +58,9 @@ MODULE_PARM_DESC(fetched, "words that edu fetched from it");
 static unsigned int stored;
 module_param(stored, uint, 0444);
 MODULE_PARM_DESC(stored, "words that edu stored there");
+static unsigned int occupied;
+module_param(occupied, uint, 0444);
+MODULE_PARM_DESC(occupied, "attempts to map memory at its address that failed before one succeeded");
 static unsigned int afterwards;
 module_param(afterwards, uint, 0444);
 MODULE_PARM_DESC(afterwards, "words that edu stored in memory that has its address now");
@@ -59,6 +70,12 @@ MODULE_PARM_DESC(untouched, "words of the other function after that, as they wer
 static bool same_address;
 module_param(same_address, bool, 0444);
 MODULE_PARM_DESC(same_address, "whether the memory has its address");
+static unsigned int across;
+module_param(across, uint, 0444);
+MODULE_PARM_DESC(across, "pages of memory and of the other function that were unmapped in one piece");
+static bool beside;
+module_param(beside, bool, 0444);
+MODULE_PARM_DESC(beside, "whether the other function's own memory was still mapped after that");
 
 /**
  * struct peer - what takes part
@@ -138,6 +155,41 @@ static void peer_unmap(struct peer *peer, dma_addr_t addr)
 			   DMA_BIDIRECTIONAL, 0);
 }
 
+/*
+ * Memory at the end of edu's addresses and the other function behind that end
+ * are unmapped in one piece. There the NTB's domain may have the first memory
+ * of the other function itself. No driver has anything mapped yet.
+ */
+static int peer_unmap_across(struct peer *peer, struct pci_dev *other)
+{
+	struct iommu_domain *of_edu = iommu_get_domain_for_dev(&peer->pdev->dev);
+	struct iommu_domain *of_other = iommu_get_domain_for_dev(&other->dev);
+	dma_addr_t end = of_edu->geometry.aperture_end + 1;
+	dma_addr_t first = of_other->geometry.aperture_start;
+	int prot = IOMMU_READ | IOMMU_WRITE, ret;
+	void *page = (void *)get_zeroed_page(GFP_KERNEL);
+	phys_addr_t phys = virt_to_phys(page);
+
+	if (!page)
+		return -ENOMEM;
+	ret = iommu_map(of_other, first, phys, PAGE_SIZE, prot, GFP_KERNEL);
+	if (ret)
+		goto free;
+	ret = iommu_map(of_edu, end - PAGE_SIZE, phys, PAGE_SIZE, prot,
+			GFP_KERNEL);
+	if (ret)
+		goto unmap;
+	ret = iommu_map(of_edu, end, peer->phys, PAGE_SIZE, prot | IOMMU_MMIO,
+			GFP_KERNEL);
+	across = iommu_unmap(of_edu, end - PAGE_SIZE, 2 * PAGE_SIZE) / PAGE_SIZE;
+	beside = iommu_iova_to_phys(of_other, first) == phys;
+unmap:
+	iommu_unmap(of_other, first, PAGE_SIZE);
+free:
+	free_page((unsigned long)page);
+	return ret;
+}
+
 static int peer_map_atomic(struct peer *peer)
 {
 	struct device *dev = &peer->pdev->dev;
@@ -153,6 +205,18 @@ static int peer_map_atomic(struct peer *peer)
 	return 1;
 }
 
+/* The address that the DMA API gives away next, to this CPU. */
+static dma_addr_t peer_next_address(struct peer *peer)
+{
+	dma_addr_t addr = dma_map_page(&peer->pdev->dev, ZERO_PAGE(0), 0,
+				       PAGE_SIZE, DMA_BIDIRECTIONAL);
+
+	if (!dma_mapping_error(&peer->pdev->dev, addr))
+		dma_unmap_page(&peer->pdev->dev, addr, PAGE_SIZE,
+			       DMA_BIDIRECTIONAL);
+	return addr;
+}
+
 /* Memory of this host in the place of the other function's. */
 static int peer_afterwards(struct peer *peer, dma_addr_t before)
 {
@@ -164,10 +228,15 @@ static int peer_afterwards(struct peer *peer, dma_addr_t before)
 
 	if (!page)
 		return -ENOMEM;
-	addr = dma_map_single(dev, page, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	ret = dma_mapping_error(dev, addr);
-	if (ret)
-		goto free;
+	for (;;) {
+		addr = dma_map_single(dev, page, PAGE_SIZE, DMA_BIDIRECTIONAL);
+		ret = dma_mapping_error(dev, addr);
+		if (!ret)
+			break;
+		if (++occupied == PEER_ATTEMPTS)
+			goto free;
+		msleep(PEER_ATTEMPT_MS);
+	}
 	same_address = addr == before;
 	peer_fill(peer, 0x700000);
 	ret = peer_fetch(peer, peer->buffer_addr);
@@ -181,18 +250,12 @@ free:
 	return ret;
 }
 
-static int peer_run(struct peer *peer)
+/* Edu fetches from the other function and stores there. */
+static int peer_reach(struct peer *peer, dma_addr_t addr)
 {
-	dma_addr_t addr;
 	unsigned int i;
 	int ret = 0;
 
-	mapped_atomic = peer_map_atomic(peer);
-	addr = peer_map(peer);
-	mapped = dma_mapping_error(&peer->pdev->dev, addr);
-	if (mapped)
-		return 0;
-	mapped = 1;
 	for (i = 0; i < PEER_WORDS; i++)
 		writel(0x10000 + i, peer->memory + i * sizeof(u32));
 	for (i = 0; i < PEER_ROUNDS && !ret; i++)
@@ -207,7 +270,28 @@ static int peer_run(struct peer *peer)
 		ret = peer_store(peer, addr);
 	if (!ret)
 		stored = peer_count(peer, 0x5a0000);
-	peer_unmap(peer, addr);
+	return ret;
+}
+
+static int peer_run(struct peer *peer)
+{
+	dma_addr_t addr, next;
+	unsigned int i;
+	int ret = 0;
+
+	mapped_atomic = peer_map_atomic(peer);
+	next = peer_next_address(peer);
+	addr = peer_map(peer);
+	mapped = dma_mapping_error(&peer->pdev->dev, addr);
+	if (mapped) {
+		for (i = 0; i < PEER_WORDS; i++)
+			writel(0x5a0000 + i, peer->memory + i * sizeof(u32));
+		addr = next;
+	} else {
+		mapped = 1;
+		ret = peer_reach(peer, addr);
+		peer_unmap(peer, addr);
+	}
 	if (!ret)
 		ret = peer_afterwards(peer, addr);
 	if (!ret)
@@ -231,17 +315,6 @@ static int peer_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	struct pci_dev *other;
 	int ret;
 
-	ret = pcim_enable_device(pdev);
-	if (!ret)
-		ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(48));
-	if (ret)
-		return ret;
-	pci_set_master(pdev);
-	peer.edu = pcim_iomap(pdev, 0, 0);
-	peer.buffer = dmam_alloc_coherent(&pdev->dev, PAGE_SIZE,
-					  &peer.buffer_addr, GFP_KERNEL);
-	if (!peer.edu || !peer.buffer)
-		return -ENOMEM;
 	other = peer_target();
 	if (!other)
 		return -ENODEV;
@@ -250,8 +323,22 @@ static int peer_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	    pci_resource_len(other, bar) < PAGE_SIZE)
 		goto put;
 	peer.phys = pci_resource_start(other, bar);
-	peer.memory = ioremap(peer.phys, PAGE_SIZE);
+	ret = in_one_piece ? peer_unmap_across(&peer, other) : 0;
+	if (ret)
+		goto put;
+	ret = pcim_enable_device(pdev);
+	if (!ret)
+		ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(48));
+	if (ret)
+		goto put;
+	pci_set_master(pdev);
+	peer.edu = pcim_iomap(pdev, 0, 0);
+	peer.buffer = dmam_alloc_coherent(&pdev->dev, PAGE_SIZE,
+					  &peer.buffer_addr, GFP_KERNEL);
 	ret = -ENOMEM;
+	if (!peer.edu || !peer.buffer)
+		goto put;
+	peer.memory = ioremap(peer.phys, PAGE_SIZE);
 	if (!peer.memory)
 		goto put;
 	ret = peer_run(&peer);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * smartio_impatient: this host does not wait for the answer to a request over a
+ * link. The request times out at once, and the other host still does it:
+ *
+ *     modprobe smartio_impatient type=19 count=1
+ *
+ * The types are those of smartio_message.h.
+ */
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/smartio_message.h>
+
+static unsigned int type;
+module_param(type, uint, 0444);
+MODULE_PARM_DESC(type, "of the requests");
+
+static atomic_t left;
+static unsigned int count = 1;
+module_param(count, uint, 0444);
+MODULE_PARM_DESC(count, "so many of them");
+
+static int left_get(char *buf, const struct kernel_param *param)
+{
+	return sysfs_emit(buf, "%d\n", atomic_read(&left));
+}
+
+static const struct kernel_param_ops left_ops = { .get = left_get };
+module_param_cb(left, &left_ops, NULL, 0444);
+MODULE_PARM_DESC(left, "so many of them are still to come");
+
+/* It asks, and has not begun to wait. */
+static struct task_struct *asker;
+
+static int impatient_call(struct kprobe *probe, struct pt_regs *regs)
+{
+	const struct wire_message *message =
+		(const void *)regs_get_kernel_argument(regs, 1);
+
+	if (message->type == type && atomic_dec_if_positive(&left) >= 0)
+		WRITE_ONCE(asker, current);
+	return 0;
+}
+
+/* In place of the wait. */
+static noinline notrace unsigned long impatient_timeout(void)
+{
+	return 0;
+}
+
+static int impatient_wait(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (READ_ONCE(asker) != current)
+		return 0;
+	WRITE_ONCE(asker, NULL);
+	instruction_pointer_set(regs, (unsigned long)impatient_timeout);
+	return 1;
+}
+
+static struct kprobe impatient_calls = {
+	.symbol_name = "ntb_smartio:link_call",
+	.pre_handler = impatient_call,
+};
+
+static struct kprobe impatient_waits = {
+	.symbol_name = "wait_for_completion_timeout",
+	.pre_handler = impatient_wait,
+};
+
+static struct kprobe *impatient_probes[] = {
+	&impatient_waits, &impatient_calls
+};
+
+static int __init impatient_init(void)
+{
+	atomic_set(&left, count);
+	return register_kprobes(impatient_probes,
+				ARRAY_SIZE(impatient_probes));
+}
+module_init(impatient_init);
+
+static void __exit impatient_exit(void)
+{
+	unregister_kprobes(impatient_probes, ARRAY_SIZE(impatient_probes));
+}
+module_exit(impatient_exit);
+
+MODULE_DESCRIPTION("smartio test: requests whose answer is not waited for");
+MODULE_LICENSE("GPL");
