@@ -399,6 +399,29 @@ static void mgr_complete_rq(struct request *rq)
 	nvme_complete_rq(rq);
 }
 
+/*
+ * The controller is no bus master any more, so no completion comes after this.
+ * A request ends under cq_lock, once. One of a queue that was drained is left to
+ * nvme_cancel_admin_tagset().
+ */
+static enum blk_eh_timer_return mgr_give_up(struct mgr *m, struct request *rq)
+{
+	enum blk_eh_timer_return ret = BLK_EH_DONE;
+	unsigned long flags;
+
+	spin_lock_irqsave(&m->aq.cq_lock, flags);
+	mgr_reap(m);
+	if (!m->aq.running) {
+		ret = BLK_EH_RESET_TIMER;
+	} else if (blk_mq_rq_state(rq) == MQ_RQ_IN_FLIGHT) {
+		nvme_req(rq)->status = NVME_SC_HOST_ABORTED_CMD;
+		nvme_req(rq)->flags |= NVME_REQ_CANCELLED;
+		blk_mq_complete_request(rq);
+	}
+	spin_unlock_irqrestore(&m->aq.cq_lock, flags);
+	return ret;
+}
+
 static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 {
 	struct nvme_ctrl *ctrl = nvme_req(rq)->ctrl;
@@ -406,7 +429,8 @@ static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 	u8 opcode = nvme_req(rq)->cmd->common.opcode;
 
 	mgr_adminq_irq(0, m);
-	if (blk_mq_request_completed(rq))
+	/* It may even have ended, and be idle. */
+	if (blk_mq_rq_state(rq) != MQ_RQ_IN_FLIGHT)
 		return BLK_EH_DONE;
 	if (m->aq.ops->exclusive_waits(m, rq))
 		return BLK_EH_RESET_TIMER;
@@ -424,13 +448,7 @@ static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 		dev_warn(ctrl->device,
 			 "admin command %#x timed out: given up\n", opcode);
 		pci_clear_master(m->pdev);
-		if (blk_mq_request_started(rq) &&
-		    !blk_mq_request_completed(rq)) {
-			nvme_req(rq)->status = NVME_SC_HOST_ABORTED_CMD;
-			nvme_req(rq)->flags |= NVME_REQ_CANCELLED;
-			blk_mq_complete_request(rq);
-		}
-		return BLK_EH_DONE;
+		return mgr_give_up(m, rq);
 	}
 }
 
