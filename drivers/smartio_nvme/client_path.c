@@ -311,7 +311,10 @@ static void snvme_fail_do(struct work_struct *work)
 
 	if (READ_ONCE(path->state) != SNVME_LOST || path->leaving)
 		return;
-	if (path->session && path->dropped)
+	/* Lost again: lose_work is queued, and queues this after it. */
+	if (!path->dropped)
+		return;
+	if (path->session)
 		ret = snvme_path_revoke(path);
 	if (!ret)
 		return;
