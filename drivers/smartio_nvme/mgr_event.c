@@ -151,7 +151,7 @@ void mgr_event_work(struct work_struct *work)
 			mgr_handle_event(m, READ_ONCE(m->event_result[type]));
 }
 
-/* A client has read a log page: the next event of that kind may come. */
+/* A client is about to read a log page: the next event may come. */
 void mgr_event_log_read(struct mgr_session *session, u8 lid)
 {
 	switch (lid) {
