@@ -93,6 +93,7 @@ void mgr_adminq_program(struct mgr *m)
 	spin_lock_irq(&aq->sq_lock);
 	aq->sq_tail = 0;
 	aq->sq_fetched = 0;
+	aq->event_out = false;
 	mgr_adminq_scrub(aq, NVME_AQ_DEPTH - 1);
 	mgr_adminq_scrub(aq, 0);
 	spin_unlock_irq(&aq->sq_lock);
@@ -123,20 +124,48 @@ void mgr_adminq_close(struct mgr *m)
 	spin_unlock_irq(&m->aq.sq_lock);
 }
 
+/* Under sq_lock, of an open queue. */
+static void mgr_adminq_write(struct mgr *m, const struct nvme_command *cmd)
+{
+	struct mgr_adminq *aq = &m->aq;
+
+	lockdep_assert_held(&aq->sq_lock);
+	admin_entry_write(&aq->sq[aq->sq_tail], cmd);
+	if (++aq->sq_tail == NVME_AQ_DEPTH)
+		aq->sq_tail = 0;
+	writel(aq->sq_tail, m->bar + NVME_REG_DBS);
+}
+
 /* Any context. A closed queue drops the command: mgr_stop() cancels it. */
 void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd)
 {
-	struct mgr_adminq *aq = &m->aq;
 	unsigned long flags;
 
-	spin_lock_irqsave(&aq->sq_lock, flags);
-	if (aq->open) {
-		admin_entry_write(&aq->sq[aq->sq_tail], cmd);
-		if (++aq->sq_tail == NVME_AQ_DEPTH)
-			aq->sq_tail = 0;
-		writel(aq->sq_tail, m->bar + NVME_REG_DBS);
+	spin_lock_irqsave(&m->aq.sq_lock, flags);
+	if (m->aq.open)
+		mgr_adminq_write(m, cmd);
+	spin_unlock_irqrestore(&m->aq.sq_lock, flags);
+}
+
+/*
+ * The one request for an event; its identifier is beyond every request's tag.
+ * nvme-core's work, which calls this, may have begun before a reset, which does
+ * not wait for it. So the request may be out already. Any context.
+ */
+void mgr_adminq_submit_event(struct mgr *m)
+{
+	struct nvme_command cmd = {
+		.common.opcode = nvme_admin_async_event,
+		.common.command_id = NVME_AQ_BLK_MQ_DEPTH,
+	};
+	unsigned long flags;
+
+	spin_lock_irqsave(&m->aq.sq_lock, flags);
+	if (m->aq.open && !m->aq.event_out) {
+		m->aq.event_out = true;
+		mgr_adminq_write(m, &cmd);
 	}
-	spin_unlock_irqrestore(&aq->sq_lock, flags);
+	spin_unlock_irqrestore(&m->aq.sq_lock, flags);
 }
 
 static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe)
@@ -150,6 +179,9 @@ static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe)
 		spin_unlock(&m->aq.sq_lock);
 	}
 	if (nvme_is_aen_req(0, cqe->command_id)) {
+		spin_lock(&m->aq.sq_lock);
+		m->aq.event_out = false;
+		spin_unlock(&m->aq.sq_lock);
 		if (!(le16_to_cpu(cqe->status) >> 1))
 			m->aq.ops->event(m, le32_to_cpu(cqe->result.u32));
 		nvme_complete_async_event(&m->ctrl, cqe->status, &cqe->result);

@@ -142,7 +142,6 @@ void mgr_stop(struct mgr *m)
 	struct nvme_ctrl *ctrl = &m->ctrl;
 	int ret = -ENODEV;
 
-	snvme_core_flush_events(ctrl);
 	nvme_quiesce_admin_queue(ctrl);
 	mgr_adminq_close(m);
 	if (pci_device_is_present(m->pdev))
