@@ -16,8 +16,9 @@ set(HOSTILE share/allowed share/noisy share/fence-agent share/hostile share/host
 set(GFS2 clusterfs/gfs2-workload clusterfs/gfs2-killed-host clusterfs/gfs2-partition clusterfs/gfs2-lender-reboot clusterfs/gfs2-power-cut)
 string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
-  smartio_nvme/client-timeouts smartio_nvme/client-early)
-set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/flaps failover/events)
+  smartio_nvme/client-timeouts smartio_nvme/client-early smartio_nvme/late-command smartio_nvme/late-timeout
+  smartio_nvme/late-event smartio_nvme/memory)
+set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/lost-again failover/flaps failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
 # Of the harness itself, without any host: they run each time, before all clusters, in two halves of a minute and a half.

@@ -244,6 +244,20 @@ void snvme_relay_fail_all(struct snvme_path *path)
 }
 
 /*
+ * Whether the request still waits. One that has failed must not be executed:
+ * the session of now may be another one, and its data is not here.
+ */
+static bool snvme_relay_waits(struct snvme_relay *relay)
+{
+	bool waits;
+
+	spin_lock_irq(&relay->path->lock);
+	waits = relay->rq;
+	spin_unlock_irq(&relay->path->lock);
+	return waits;
+}
+
+/*
  * Sends the command. Failures of the path are "host path error", never with
  * DNR: that would remove namespaces.
  */
@@ -261,6 +275,9 @@ static u16 snvme_relay_call(struct snvme_relay *relay,
 	req->flags = cpu_to_le16(relay->write ? SNVME_ADMIN_WRITE : 0);
 	req->data_len = cpu_to_le32(relay->len);
 	memcpy(req->sqe, &relay->cmd, sizeof(req->sqe));
+	/* Last: the path may have been lost, and come back, since any check. */
+	if (!snvme_relay_waits(relay))
+		return NVME_SC_HOST_PATH_ERROR;
 	ret = smartio_call(relay->path->sdev, req, size, reply, &room,
 			   relay->timeout_ms);
 	if (ret == -ETIMEDOUT)

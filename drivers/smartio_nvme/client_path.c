@@ -113,11 +113,15 @@ unsigned int snvme_path_held(struct snvme_path *path)
 	return count;
 }
 
+/*
+ * Does not wait for nvme-core's work for events, which may wait for memory. If
+ * that work asks for an event only now, the next session has the request.
+ * nvme-core flushes the work when the controller is deleted.
+ */
 static void snvme_drop_admin(struct snvme_path *path)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
 
-	snvme_core_flush_events(ctrl);
 	if (ctrl->admin_tagset) {
 		nvme_quiesce_admin_queue(ctrl);
 		spin_lock_irq(&path->lock);
@@ -332,7 +336,10 @@ static void snvme_fail_do(struct work_struct *work)
 
 	if (READ_ONCE(path->state) != SNVME_LOST || path->leaving)
 		return;
-	if (path->session && path->dropped)
+	/* Lost again: lose_work is queued, and queues this after it. */
+	if (!path->dropped)
+		return;
+	if (path->session)
 		ret = snvme_path_revoke(path);
 	if (!ret)
 		return;

@@ -137,11 +137,28 @@ struct snvme_queue {
 	unsigned long armed;
 };
 
-/* Is there a completion? A hint: the lock is not held. */
+/*
+ * Is there a completion? A hint without cq_lock: the head is always an entry's,
+ * but the phase may be that of another round.
+ */
 static inline bool snvme_queue_pending(struct snvme_queue *q)
 {
-	return (le16_to_cpu(READ_ONCE(q->cq[q->cq_head].status)) & 1) ==
+	u16 head = READ_ONCE(q->cq_head);
+
+	return (le16_to_cpu(READ_ONCE(q->cq[head].status)) & 1) ==
 	       READ_ONCE(q->phase);
+}
+
+/* Under cq_lock. Each store is one that others may see. */
+static inline void snvme_cq_next(struct snvme_queue *q)
+{
+	u16 head = q->cq_head + 1;
+
+	if (head == q->entries) {
+		head = 0;
+		WRITE_ONCE(q->phase, q->phase ^ 1);
+	}
+	WRITE_ONCE(q->cq_head, head);
 }
 
 /* Under cq_lock. Inlined, so that @complete is a direct call or none. */
@@ -155,10 +172,7 @@ static __always_inline unsigned int snvme_cq_reap(struct snvme_queue *q,
 	while (snvme_queue_pending(q)) {
 		dma_rmb();
 		complete(q, &q->cq[q->cq_head], done, late);
-		if (++q->cq_head == q->entries) {
-			q->cq_head = 0;
-			q->phase ^= 1;
-		}
+		snvme_cq_next(q);
 		found++;
 	}
 	return found;

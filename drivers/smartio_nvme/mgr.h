@@ -72,20 +72,22 @@ struct mgr_adminq_ops {
 /**
  * struct mgr_adminq - the admin queue in memory
  * @ops: upward calls
- * @sq_lock: protects @sq, @sq_tail, @sq_fetched and @open
+ * @sq_lock: protects @sq, @sq_tail, @sq_fetched, @open and @event_out
  * @sq_fetched: the first entry that the controller has not said to have fetched
  * @open: commands may be written
+ * @event_out: the controller has the request for an event
  * @cq_lock: protects @cq, @cq_head, @phase and @running
  * @running: the controller is enabled: completions may come
  */
 struct mgr_adminq {
 	const struct mgr_adminq_ops *ops;
-	spinlock_t sq_lock;	/* sq, sq_tail, sq_fetched, open */
+	spinlock_t sq_lock;	/* sq, sq_tail, sq_fetched, open, event_out */
 	struct nvme_command *sq;
 	dma_addr_t sq_dma;
 	u16 sq_tail;
 	u16 sq_fetched;
 	bool open;
+	bool event_out;
 	spinlock_t cq_lock;	/* cq, cq_head, phase, running */
 	struct nvme_completion *cq;
 	dma_addr_t cq_dma;
@@ -357,6 +359,7 @@ void mgr_adminq_open(struct mgr *m);
 void mgr_adminq_close(struct mgr *m);
 void mgr_adminq_drain(struct mgr *m);
 void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd);
+void mgr_adminq_submit_event(struct mgr *m);
 irqreturn_t mgr_adminq_irq(int irq, void *data);
 u32 mgr_event_forced(struct mgr *m);
 int mgr_sync(struct mgr *m, struct nvme_command *cmd, union nvme_result *result,

@@ -322,16 +322,16 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 	ret = mgr_relay_begin(session);
 	if (ret)
 		goto out;
+	/* Before it is read: an event in between may not be in it any more. */
+	if (c.verdict.treatment != ADMIN_REFUSE &&
+	    c.cmd.common.opcode == nvme_admin_get_log_page &&
+	    !(c.cmd.get_log_page.lsp & LOG_RETAIN_EVENT))
+		mgr_event_log_read(session, c.cmd.get_log_page.lid);
 	ret = mgr_execute(&c);
 	mgr_relay_end(session);
 	trace_smartio_nvme_mgr_admin(session, &c.cmd, c.verdict.treatment, ret);
 	if (ret < 0)
 		goto out;
-	if (!ret && c.cmd.common.opcode == nvme_admin_get_log_page &&
-	    !(admin->sqe[offsetof(struct nvme_get_log_page_command, lsp)] &
-	      LOG_RETAIN_EVENT))
-		mgr_event_log_read(session, c.cmd.get_log_page.lid);
-
 	memset(reply, 0, sizeof(*reply));
 	reply->status = cpu_to_le16(ret);
 	reply->result = c.result.u64;

@@ -93,6 +93,7 @@ void mgr_adminq_program(struct mgr *m)
 	spin_lock_irq(&aq->sq_lock);
 	aq->sq_tail = 0;
 	aq->sq_fetched = 0;
+	aq->event_out = false;
 	mgr_adminq_scrub(aq, NVME_AQ_DEPTH - 1);
 	mgr_adminq_scrub(aq, 0);
 	spin_unlock_irq(&aq->sq_lock);
@@ -123,20 +124,48 @@ void mgr_adminq_close(struct mgr *m)
 	spin_unlock_irq(&m->aq.sq_lock);
 }
 
+/* Under sq_lock, of an open queue. */
+static void mgr_adminq_write(struct mgr *m, const struct nvme_command *cmd)
+{
+	struct mgr_adminq *aq = &m->aq;
+
+	lockdep_assert_held(&aq->sq_lock);
+	admin_entry_write(&aq->sq[aq->sq_tail], cmd);
+	if (++aq->sq_tail == NVME_AQ_DEPTH)
+		aq->sq_tail = 0;
+	writel(aq->sq_tail, m->bar + NVME_REG_DBS);
+}
+
 /* Any context. A closed queue drops the command: mgr_stop() cancels it. */
 void mgr_adminq_submit(struct mgr *m, const struct nvme_command *cmd)
 {
-	struct mgr_adminq *aq = &m->aq;
 	unsigned long flags;
 
-	spin_lock_irqsave(&aq->sq_lock, flags);
-	if (aq->open) {
-		admin_entry_write(&aq->sq[aq->sq_tail], cmd);
-		if (++aq->sq_tail == NVME_AQ_DEPTH)
-			aq->sq_tail = 0;
-		writel(aq->sq_tail, m->bar + NVME_REG_DBS);
+	spin_lock_irqsave(&m->aq.sq_lock, flags);
+	if (m->aq.open)
+		mgr_adminq_write(m, cmd);
+	spin_unlock_irqrestore(&m->aq.sq_lock, flags);
+}
+
+/*
+ * The one request for an event; its identifier is beyond every request's tag.
+ * nvme-core's work, which calls this, may have begun before a reset, which does
+ * not wait for it. So the request may be out already. Any context.
+ */
+void mgr_adminq_submit_event(struct mgr *m)
+{
+	struct nvme_command cmd = {
+		.common.opcode = nvme_admin_async_event,
+		.common.command_id = NVME_AQ_BLK_MQ_DEPTH,
+	};
+	unsigned long flags;
+
+	spin_lock_irqsave(&m->aq.sq_lock, flags);
+	if (m->aq.open && !m->aq.event_out) {
+		m->aq.event_out = true;
+		mgr_adminq_write(m, &cmd);
 	}
-	spin_unlock_irqrestore(&aq->sq_lock, flags);
+	spin_unlock_irqrestore(&m->aq.sq_lock, flags);
 }
 
 static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe)
@@ -150,6 +179,9 @@ static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe)
 		spin_unlock(&m->aq.sq_lock);
 	}
 	if (nvme_is_aen_req(0, cqe->command_id)) {
+		spin_lock(&m->aq.sq_lock);
+		m->aq.event_out = false;
+		spin_unlock(&m->aq.sq_lock);
 		if (!(le16_to_cpu(cqe->status) >> 1))
 			m->aq.ops->event(m, le32_to_cpu(cqe->result.u32));
 		nvme_complete_async_event(&m->ctrl, cqe->status, &cqe->result);
@@ -399,6 +431,29 @@ static void mgr_complete_rq(struct request *rq)
 	nvme_complete_rq(rq);
 }
 
+/*
+ * The controller is no bus master any more, so no completion comes after this.
+ * A request ends under cq_lock, once. One of a queue that was drained is left to
+ * nvme_cancel_admin_tagset().
+ */
+static enum blk_eh_timer_return mgr_give_up(struct mgr *m, struct request *rq)
+{
+	enum blk_eh_timer_return ret = BLK_EH_DONE;
+	unsigned long flags;
+
+	spin_lock_irqsave(&m->aq.cq_lock, flags);
+	mgr_reap(m);
+	if (!m->aq.running) {
+		ret = BLK_EH_RESET_TIMER;
+	} else if (blk_mq_rq_state(rq) == MQ_RQ_IN_FLIGHT) {
+		nvme_req(rq)->status = NVME_SC_HOST_ABORTED_CMD;
+		nvme_req(rq)->flags |= NVME_REQ_CANCELLED;
+		blk_mq_complete_request(rq);
+	}
+	spin_unlock_irqrestore(&m->aq.cq_lock, flags);
+	return ret;
+}
+
 static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 {
 	struct nvme_ctrl *ctrl = nvme_req(rq)->ctrl;
@@ -406,7 +461,8 @@ static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 	u8 opcode = nvme_req(rq)->cmd->common.opcode;
 
 	mgr_adminq_irq(0, m);
-	if (blk_mq_request_completed(rq))
+	/* It may even have ended, and be idle. */
+	if (blk_mq_rq_state(rq) != MQ_RQ_IN_FLIGHT)
 		return BLK_EH_DONE;
 	if (m->aq.ops->exclusive_waits(m, rq))
 		return BLK_EH_RESET_TIMER;
@@ -424,13 +480,7 @@ static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 		dev_warn(ctrl->device,
 			 "admin command %#x timed out: given up\n", opcode);
 		pci_clear_master(m->pdev);
-		if (blk_mq_request_started(rq) &&
-		    !blk_mq_request_completed(rq)) {
-			nvme_req(rq)->status = NVME_SC_HOST_ABORTED_CMD;
-			nvme_req(rq)->flags |= NVME_REQ_CANCELLED;
-			blk_mq_complete_request(rq);
-		}
-		return BLK_EH_DONE;
+		return mgr_give_up(m, rq);
 	}
 }
 

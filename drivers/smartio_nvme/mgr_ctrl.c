@@ -142,7 +142,6 @@ void mgr_stop(struct mgr *m)
 	struct nvme_ctrl *ctrl = &m->ctrl;
 	int ret = -ENODEV;
 
-	snvme_core_flush_events(ctrl);
 	nvme_quiesce_admin_queue(ctrl);
 	mgr_adminq_close(m);
 	if (pci_device_is_present(m->pdev))
@@ -262,9 +261,11 @@ static void mgr_restore(struct mgr *m)
 {
 	if (!pci_device_is_present(m->pdev))
 		return;
+	pci_clear_master(m->pdev);
+	/* Its state was saved while it was one. */
+	m->pdev->saved_config_space[PCI_COMMAND / 4] &= ~PCI_COMMAND_MASTER;
 	pci_restore_state(m->pdev);
 	pci_save_state(m->pdev);
-	pci_clear_master(m->pdev);
 }
 
 /*

@@ -6,6 +6,7 @@
  * log itself, so the next event doesn't depend on clients.
  */
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "admin_identify.h"
 #include "mgr.h"
@@ -141,17 +142,20 @@ static void mgr_handle_event(struct mgr *m, u32 result)
 	kfree(log);
 }
 
+/* Sessions begin and end under sessions_lock, which this takes. */
 void mgr_event_work(struct work_struct *work)
 {
 	struct mgr *m = container_of(work, struct mgr, event_work);
+	unsigned int flags = smartio_recovery_begin();
 	unsigned int type;
 
 	for (type = 0; type < ARRAY_SIZE(m->event_result); type++)
 		if (test_and_clear_bit(type, &m->events))
 			mgr_handle_event(m, READ_ONCE(m->event_result[type]));
+	smartio_recovery_end(flags);
 }
 
-/* A client has read a log page: the next event of that kind may come. */
+/* A client is about to read a log page: the next event may come. */
 void mgr_event_log_read(struct mgr_session *session, u8 lid)
 {
 	switch (lid) {

@@ -64,14 +64,9 @@ static int mgr_get_address(struct nvme_ctrl *ctrl, char *buf, int size)
 	return snprintf(buf, size, "%s\n", pci_name(to_mgr(ctrl)->pdev));
 }
 
-/* The one request for an event; beyond every request's tag. */
 static void mgr_submit_async_event(struct nvme_ctrl *ctrl)
 {
-	struct nvme_command cmd = { };
-
-	cmd.common.opcode = nvme_admin_async_event;
-	cmd.common.command_id = NVME_AQ_BLK_MQ_DEPTH;
-	mgr_adminq_submit(to_mgr(ctrl), &cmd);
+	mgr_adminq_submit_event(to_mgr(ctrl));
 }
 
 static const struct nvme_ctrl_ops mgr_ctrl_ops = {

@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/smartio_compat.h>
+#include <linux/smartio_recovery.h>
 
 #include "mgr.h"
 
@@ -240,11 +241,7 @@ static u64 mgr_resv_sequence(struct mgr *m)
 	return last;
 }
 
-/*
- * Writes the file, with a namespace as it is about to be. Sleeps; under
- * resv_change. Return: 0: it is on the medium; or a negative error.
- */
-int mgr_resv_save(struct mgr *m, const struct resv_ns *changed)
+static int mgr_resv_do_save(struct mgr *m, const struct resv_ns *changed)
 {
 	size_t bytes = mgr_resv_pack_all(m, changed, NULL);
 	struct resv_file_head *head;
@@ -279,5 +276,19 @@ int mgr_resv_save(struct mgr *m, const struct resv_ns *changed)
 		dev_err_ratelimited(m->ctrl.device,
 				    "reservations that persist can't be written in %s: %d\n",
 				    state_dir, ret);
+	return ret;
+}
+
+/*
+ * Writes the file, with a namespace as it is about to be. File systems refuse to
+ * do that for recovery: so this waits for memory. Sleeps; under resv_change
+ * alone. Return: 0: it is on the medium; or a negative error.
+ */
+int mgr_resv_save(struct mgr *m, const struct resv_ns *changed)
+{
+	unsigned int flags = smartio_recovery_pause();
+	int ret = mgr_resv_do_save(m, changed);
+
+	smartio_recovery_resume(flags);
 	return ret;
 }

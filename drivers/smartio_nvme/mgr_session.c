@@ -7,7 +7,6 @@
 #include <linux/jhash.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/smartio_recovery.h>
 
 #include "admin_identify.h"
 #include "mgr.h"
@@ -224,7 +223,6 @@ static int mgr_answer(struct smartio_session *s, const void *message,
 	struct mgr_session *session = s->context;
 	struct mgr *m = session->m;
 	struct snvme_request request;
-	unsigned int flags;
 	int ret;
 
 	ret = snvme_check_request(message, size,
@@ -256,12 +254,8 @@ static int mgr_answer(struct smartio_session *s, const void *message,
 		*reply_size = 0;
 		return mgr_abort(session, &request);
 	case SNVME_RESERVATION:
-		/* is written to a file */
-		flags = smartio_recovery_pause();
-		ret = mgr_resv_command(session, &request.admin, reply,
-				       reply_size);
-		smartio_recovery_resume(flags);
-		return ret;
+		return mgr_resv_command(session, &request.admin, reply,
+					reply_size);
 	case SNVME_ACCESS:
 		return mgr_resv_access(session, reply, reply_size);
 	}

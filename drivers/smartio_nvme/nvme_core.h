@@ -229,9 +229,10 @@ static inline void snvme_core_request_event(struct nvme_ctrl *ctrl)
 }
 
 /*
- * The queue of commands is about to be stopped or freed: the work that submits
- * the request for events must not run any more. nvme_stop_ctrl() flushes it,
- * but stops other work as well. Patch: export a function that flushes it.
+ * The queue of commands is about to be freed: the work that submits the request
+ * for events must not run any more. nvme_stop_ctrl() flushes it, but stops other
+ * work as well. No recovery: that work allocates. Patch: export a function that
+ * flushes it.
  */
 static inline void snvme_core_flush_events(struct nvme_ctrl *ctrl)
 {

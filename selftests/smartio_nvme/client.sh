@@ -89,3 +89,10 @@ when_busy() {
 		for ((i = 0; i < 3000; i++)); do read -r r w < /sys/block/$d/inflight; [ $((r + w)) -lt 8 ] || exec "$@"; sleep 0.02; done
 		exit 1' "$dev" "$@" || fail "when busy: $*"
 }
+
+# late FUNCTION: snvme_late is there for it. late_hold N: so many of its calls are held; 0: all go on. late_is NAME N: a count of it.
+late() { sh_on lender '! [ -d /sys/module/snvme_late ] || modprobe -r snvme_late; modprobe snvme_late symbol="$1"' "$1"; }
+late_hold() { sh_on lender 'echo "$1" > /sys/module/snvme_late/parameters/hold' "$1"; }
+late_count() { on lender cat "/sys/module/snvme_late/parameters/$1"; }
+late_is() { in_time lender 'read -r n < /sys/module/snvme_late/parameters/$1; [ "$n" = "$2" ]' "$1" "$2"; }
+late_end() { sh_on lender '! [ -d /sys/module/snvme_late ] || modprobe -r snvme_late'; }
