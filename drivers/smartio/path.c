@@ -692,21 +692,44 @@ EXPORT_SYMBOL_GPL(smartio_revoke);
 int smartio_call(struct smartio_device *sdev, const void *request, size_t size,
 		 void *reply, size_t *reply_size, unsigned int timeout_ms)
 {
+	return smartio_call_in(sdev, smartio_session_id(sdev), request, size,
+			       reply, reply_size, timeout_ms);
+}
+EXPORT_SYMBOL_GPL(smartio_call);
+
+/**
+ * smartio_call_in() - the same, in one session and no later one
+ * @sdev: the path
+ * @session_id: of smartio_session_id(), when it was decided to ask
+ * @request: as for smartio_call()
+ * @size: as for smartio_call()
+ * @reply: as for smartio_call()
+ * @reply_size: as for smartio_call()
+ * @timeout_ms: as for smartio_call()
+ *
+ * For a request that may come late: its path may have been lost, and be back.
+ *
+ * Context: process, may sleep; not from the driver's event() or notify().
+ * Return: as smartio_call(); -ENOLINK: that session is over.
+ */
+int smartio_call_in(struct smartio_device *sdev, u64 session_id,
+		    const void *request, size_t size, void *reply,
+		    size_t *reply_size, unsigned int timeout_ms)
+{
 	struct smartio_path *path = to_path(sdev);
 	size_t none = 0;
-	u64 id = smartio_path_session(path);
 
 	might_sleep();
 	if (!size || size > SMARTIO_MESSAGE_MAX)
 		return -EMSGSIZE;
 	if (!reply || !reply_size)
 		reply_size = &none;
-	if (!id)
+	if (!session_id || session_id != smartio_path_session(path))
 		return -ENOLINK;
-	return path->ops->call(path, id, request, size, reply, reply_size,
-			      timeout_ms);
+	return path->ops->call(path, session_id, request, size, reply,
+			       reply_size, timeout_ms);
 }
-EXPORT_SYMBOL_GPL(smartio_call);
+EXPORT_SYMBOL_GPL(smartio_call_in);
 
 /**
  * smartio_dma_device() - the device for which memory has to be mapped

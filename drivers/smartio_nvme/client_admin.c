@@ -176,6 +176,7 @@ struct snvme_admin_iod {
  * @path: a reference
  * @rq: under path->lock; NULL once it has failed without us: its pages may
  *	belong to others then
+ * @session: in which it is sent, if that is not over
  * @cmd: the command
  * @len: bytes of data
  * @write: to the controller
@@ -187,6 +188,7 @@ struct snvme_relay {
 	struct list_head entry;
 	struct snvme_path *path;
 	struct request *rq;
+	u64 session;
 	struct nvme_command cmd;
 	u32 len;
 	bool write;
@@ -275,11 +277,11 @@ static u16 snvme_relay_call(struct snvme_relay *relay,
 	req->flags = cpu_to_le16(relay->write ? SNVME_ADMIN_WRITE : 0);
 	req->data_len = cpu_to_le32(relay->len);
 	memcpy(req->sqe, &relay->cmd, sizeof(req->sqe));
-	/* Last: the path may have been lost, and come back, since any check. */
+	/* Failed with its path: not even in its own session, which may last. */
 	if (!snvme_relay_waits(relay))
 		return NVME_SC_HOST_PATH_ERROR;
-	ret = smartio_call(relay->path->sdev, req, size, reply, &room,
-			   relay->timeout_ms);
+	ret = smartio_call_in(relay->path->sdev, relay->session, req, size,
+			      reply, &room, relay->timeout_ms);
 	if (ret == -ETIMEDOUT)
 		dev_warn(relay->path->ctrl.device,
 			 "the manager did not answer %s command %#x within %u ms\n",
@@ -392,6 +394,7 @@ blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 
 	spin_lock_irqsave(&path->lock, flags);
 	if (path->admin_live) {
+		relay->session = READ_ONCE(path->session);
 		list_add_tail(&relay->entry, &path->relays);
 		nvme_get_ctrl(&path->ctrl);
 		queue_work(path->calls, &relay->work);

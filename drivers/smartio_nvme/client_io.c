@@ -542,6 +542,7 @@ static int snvme_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
 struct snvme_abort {
 	struct work_struct work;
 	struct snvme_path *path;
+	u64 session;
 	u16 qid;
 	u16 cid;
 };
@@ -558,8 +559,8 @@ static void snvme_abort_work(struct work_struct *work)
 	};
 
 	/* Best effort: if it doesn't help, the next time-out ends the session. */
-	smartio_call(path->sdev, &request, sizeof(request), NULL, NULL,
-		     SNVME_CALL_MS);
+	smartio_call_in(path->sdev, abort->session, &request, sizeof(request),
+			NULL, NULL, SNVME_CALL_MS);
 	atomic_dec(&path->aborts);
 	nvme_put_ctrl(&path->ctrl);
 	kfree(abort);
@@ -577,6 +578,7 @@ static void snvme_abort(struct snvme_path *path, u16 qid, u16 cid)
 		goto none;
 	INIT_WORK(&abort->work, snvme_abort_work);
 	abort->path = path;
+	abort->session = READ_ONCE(path->session);
 	abort->qid = qid;
 	abort->cid = cid;
 	nvme_get_ctrl(&path->ctrl);

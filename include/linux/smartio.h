@@ -161,6 +161,9 @@ int smartio_revoke(struct smartio_device *via, u64 session_id,
 		   struct smartio_era *era);
 int smartio_call(struct smartio_device *sdev, const void *request, size_t size,
 		 void *reply, size_t *reply_size, unsigned int timeout_ms);
+int smartio_call_in(struct smartio_device *sdev, u64 session_id,
+		    const void *request, size_t size, void *reply,
+		    size_t *reply_size, unsigned int timeout_ms);
 
 /* Memory of this host that the device reaches. */
 struct device *smartio_dma_device(struct smartio_device *sdev);
@@ -329,6 +332,10 @@ struct smartio_session {
  *	borrower's smartio_call(). With 0, @reply_size is set to the bytes
  *	written to @reply, at most its value before.
  * @show: who holds what, for sysfs: lines of text. Optional.
+ * @peers_lost: the device reached registers of another lender's device, and the
+ *	link between the two lenders was lost: it reaches them no more. The
+ *	borrower may map them again. As @request: not after close began.
+ *	Optional.
  * @exclusive: lent as a whole: one session at a time; others are refused with
  *	-EBUSY. The device reaches memory of its borrower until the session
  *	ends. The borrower may have it reach all that its IOMMU group may:
@@ -340,6 +347,7 @@ struct smartio_lender_ops {
 	int (*request)(struct smartio_session *session, const void *request,
 		       size_t size, void *reply, size_t *reply_size);
 	int (*show)(void *context, char *buf, size_t size);
+	void (*peers_lost)(struct smartio_session *session);
 	bool exclusive;
 };
 
