@@ -75,8 +75,8 @@ struct wire_aperture {
 };
 
 /*
- * A driver of the sender may still write to memory or registers of a session that
- * is over: a virtual machine, say, that has the function mapped.
+ * The sender may still write to memory or registers that were open to it before
+ * the link was lost: a virtual machine there has them mapped, say.
  */
 #define WIRE_HELLO_WRITES	BIT(0)
 

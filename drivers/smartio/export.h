@@ -196,6 +196,7 @@ struct session_bar {
  * @idle: waits for the last of them
  * @ended: completed when it is over
  * @end_work: ends it beside others
+ * @peers_work: reports that @reaches lost some
  * @lock: protects all below
  * @segments: struct session_segment by handle
  * @segment_bytes: of all of them
@@ -225,6 +226,7 @@ struct session {
 	wait_queue_head_t idle;
 	struct completion ended;
 	struct work_struct end_work;
+	struct work_struct peers_work;
 	struct mutex lock;	/* protects all below */
 	struct xarray segments;
 	size_t segment_bytes;
@@ -297,6 +299,7 @@ void session_get(struct session *session);
 void session_put(struct session *session);
 int session_enter(struct session *session);
 void session_leave(struct session *session);
+void session_report_peers(struct session *session);
 
 /**
  * struct session_job - a request of a borrower, as the lender runs it

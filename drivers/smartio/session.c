@@ -297,6 +297,30 @@ void smartio_export_end_sessions(struct smartio_export *export, const u64 *ids,
 }
 EXPORT_SYMBOL_GPL(smartio_export_end_sessions);
 
+static void session_peers_work(struct work_struct *work)
+{
+	struct session *session = container_of(work, struct session,
+					       peers_work);
+	const struct smartio_lender_ops *ops = session->s.export->ops;
+	unsigned int flags = smartio_recovery_begin();
+
+	if (!session_enter(session)) {
+		if (ops->peers_lost)
+			ops->peers_lost(&session->s);
+		session_leave(session);
+	}
+	session_put(session);
+	smartio_recovery_end(flags);
+}
+
+/* Its device reaches less than before, by a lost link. Does not wait. */
+void session_report_peers(struct session *session)
+{
+	session_get(session);
+	if (!queue_work(session_request_wq, &session->peers_work))
+		session_put(session);
+}
+
 static bool session_same_borrower(struct session *session, void *arg)
 {
 	const struct borrower *borrower = arg;
@@ -335,6 +359,7 @@ int session_open(struct smartio_export *export, const struct borrower *borrower,
 	init_waitqueue_head(&new->idle);
 	init_completion(&new->ended);
 	INIT_WORK(&new->end_work, session_end_work);
+	INIT_WORK(&new->peers_work, session_peers_work);
 	mutex_init(&new->lock);
 	mutex_init(&new->domain_lock);
 	xa_init_flags(&new->segments, XA_FLAGS_ALLOC1);

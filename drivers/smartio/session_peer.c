@@ -363,6 +363,8 @@ void session_peers_lost(struct smartio_link *link)
 	list_for_each_entry_safe(mapping, next, &session_peers_far, of_target) {
 		if (mapping->link != link)
 			continue;
+		if (!mapping->pending)
+			session_report_peers(mapping->session);
 		session_peer_end(mapping);
 		count++;
 	}

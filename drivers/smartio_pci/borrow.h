@@ -108,7 +108,8 @@ struct borrow_bus_ops {
  * @peers: in the list of all whose registers may be mapped for others
  * @reaches_lock: protects @reaches
  * @reaches: registers of others that it reaches
- * @gone: unmaps those for which a lender did not answer
+ * @gone: unmaps those for which a lender did not answer, and maps those again
+ *	that a link between lenders has lost
  * @refused: the log has why it does not reach some
  */
 struct borrow_function {
@@ -198,6 +199,7 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size);
 size_t borrow_peer_before(struct borrow_function *f, u64 iova, size_t size);
 void borrow_peer_unmap_all(struct borrow_function *f);
+void borrow_peers_lost(struct borrow_function *f);
 phys_addr_t borrow_peer_phys(struct borrow_function *f, u64 iova);
 
 /* borrow_function.c */

@@ -136,6 +136,21 @@ static void borrow_detach_work(struct work_struct *work)
 				   msecs_to_jiffies(BORROW_RETRY_MS));
 }
 
+static void borrow_notify(struct smartio_device *sdev, const void *message,
+			  size_t size)
+{
+	struct borrow_path *path = dev_get_drvdata(&sdev->dev);
+	const struct spci_note *note = message;
+
+	if (size < sizeof(*note) ||
+	    le16_to_cpu(note->notice) != SPCI_PEERS_LOST)
+		return;		/* of a later version: nothing depends on it */
+	mutex_lock(&path->lock);
+	if (path->f)
+		borrow_peers_lost(path->f);
+	mutex_unlock(&path->lock);
+}
+
 static void borrow_event(struct smartio_device *sdev, enum smartio_event event)
 {
 	struct borrow_path *path = dev_get_drvdata(&sdev->dev);
@@ -308,6 +323,7 @@ static struct smartio_driver borrow_driver = {
 	.probe = borrow_probe,
 	.remove = borrow_remove,
 	.event = borrow_event,
+	.notify = borrow_notify,
 };
 
 static int __init borrow_init(void)

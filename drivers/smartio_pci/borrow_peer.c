@@ -11,6 +11,11 @@
  * has to be able to wait for that. Without an answer the lender may have the
  * mapping. So nothing else gets its address, and a work asks again until the
  * lender has unmapped it.
+ *
+ * The link between two lenders may be lost. Then the function's lender unmaps
+ * the registers that it reached over that link, and notifies this host. The work
+ * asks for them until the link is back: whoever mapped them finds them where
+ * they were. In between the function's reads fail, and its posted writes are lost.
  */
 #include <linux/slab.h>
 
@@ -37,6 +42,10 @@ static phys_addr_t borrow_peers_end;
  *	borrow_gone_work() frees this. Nothing else is mapped there.
  * @unsure: the lender did not answer the request to map it
  * @unmapped: only its grant is left: anything else may be mapped there
+ * @lost: the link between its lender and the function's may have been lost
+ * @reported: the log has that
+ * @asking: the work maps it again, and has it until it is done
+ * @leaving: it is being unmapped
  */
 struct borrow_reach {
 	struct list_head entry;
@@ -47,6 +56,10 @@ struct borrow_reach {
 	bool gone;
 	bool unsure;
 	bool unmapped;
+	bool lost;
+	bool reported;
+	bool asking;
+	bool leaving;
 };
 
 static void borrow_peers_bound(void)
@@ -275,19 +288,69 @@ static bool borrow_gone_retry(struct borrow_function *f,
 	return !borrow_peer_revoke(&reach->peer);
 }
 
+/*
+ * Maps again what may have been lost. Returns whether that is settled: it is
+ * there, or can't be.
+ */
+static bool borrow_lost_retry(struct borrow_function *f,
+			      struct borrow_reach *reach)
+{
+	struct smartio_peer peer = reach->peer;
+	int ret;
+
+	peer.grant = 0;
+	ret = borrow_peer_ask_far(f, reach->iova, &peer);
+	if (ret == -ETIMEDOUT)	/* if it was mapped, it is not known by whose grant */
+		ret = smartio_peer_unmap(f->sdev, reach->iova, reach->size) ?:
+		      -EAGAIN;
+	if (ret)
+		borrow_peer_revoke(&peer);
+	else
+		reach->peer = peer;
+	switch (ret) {
+	case 0:
+		dev_notice(&f->sdev->dev,
+			   "registers of another function are reached again at %#llx\n",
+			   reach->iova);
+		return true;
+	case -EEXIST:	/* another link was lost */
+	case -ENOENT:	/* that function is returned */
+	case -ENOLINK:	/* this one is */
+		return true;
+	case -EXDEV:
+		if (!reach->reported)
+			dev_warn(&f->sdev->dev,
+				 "registers of another function are not reached at %#llx: the link between the lenders is lost\n",
+				 reach->iova);
+		reach->reported = true;
+		return false;
+	}
+	return false;
+}
+
 static void borrow_gone_work(struct work_struct *work)
 {
 	struct borrow_function *f = container_of(to_delayed_work(work),
 						 struct borrow_function, gone);
 	struct borrow_reach *reach, *next;
-	bool done, left = false;
+	bool done, lost, left = false;
 
 	spin_lock_irq(&f->reaches_lock);
 	reach = list_first_entry(&f->reaches, struct borrow_reach, entry);
 	while (!list_entry_is_head(reach, &f->reaches, entry)) {
 		done = false;
+		/* it stays in the list meanwhile */
+		if (reach->lost && !reach->gone && !reach->leaving) {
+			reach->asking = true;
+			reach->lost = false;
+			spin_unlock_irq(&f->reaches_lock);
+			lost = !borrow_lost_retry(f, reach);
+			spin_lock_irq(&f->reaches_lock);
+			reach->lost |= lost;
+			reach->asking = false;
+			left |= reach->lost;
+		}
 		if (reach->gone) {
-			/* it stays in the list meanwhile */
 			spin_unlock_irq(&f->reaches_lock);
 			done = borrow_gone_retry(f, reach);
 			spin_lock_irq(&f->reaches_lock);
@@ -303,6 +366,28 @@ static void borrow_gone_work(struct work_struct *work)
 	spin_unlock_irq(&f->reaches_lock);
 	if (left)
 		borrow_gone_later(f);
+}
+
+/*
+ * The function's lender has lost its link to another one. Does not wait for
+ * other work.
+ */
+void borrow_peers_lost(struct borrow_function *f)
+{
+	struct borrow_reach *reach;
+	bool any = false;
+
+	spin_lock_irq(&f->reaches_lock);
+	list_for_each_entry(reach, &f->reaches, entry) {
+		if (uuid_equal(&reach->peer.host, &f->sdev->host))
+			continue;
+		reach->lost = true;
+		reach->reported = false;
+		any = true;
+	}
+	spin_unlock_irq(&f->reaches_lock);
+	if (any)
+		mod_delayed_work(system_long_wq, &f->gone, 0);
 }
 
 /* It was not mapped, as far as this host knows. */
@@ -385,8 +470,8 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 {
 	struct borrow_reach *reach;
+	bool unmapped, asking;
 	unsigned long flags;
-	bool unmapped;
 	int ret;
 
 	if (list_empty(&f->reaches))
@@ -395,10 +480,18 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 	reach = borrow_reach_find(f, iova, size);
 	if (reach && (reach->gone || reach->iova != iova || reach->size > size))
 		reach = NULL;
+	if (reach)
+		size = reach->size;
+	asking = reach && reach->asking;
+	if (asking)
+		reach->gone = true;
+	else if (reach)
+		reach->leaving = true;
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
 	if (!reach)
 		return 0;
-	size = reach->size;
+	if (asking)	/* the work unmaps it when it has its answer */
+		return size;
 	ret = preemptible() ? smartio_peer_unmap(f->sdev, iova, size) :
 			      -EWOULDBLOCK;
 	unmapped = !ret;
@@ -407,6 +500,7 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 		ret = borrow_peer_revoke(&reach->peer);
 	spin_lock_irqsave(&f->reaches_lock, flags);
 	if (ret) {
+		reach->leaving = false;
 		reach->unmapped = unmapped;
 		reach->gone = true;
 	} else {

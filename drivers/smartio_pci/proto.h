@@ -128,6 +128,22 @@ struct spci_msi_req {
 	__le64 addr;
 };
 
+/**
+ * enum spci_notice - first field of every notification of the lender
+ * @SPCI_PEERS_LOST: the function reached registers of another lender's function,
+ *	and the link between the lenders was lost; spci_note
+ */
+enum spci_notice {
+	SPCI_PEERS_LOST = 1,
+};
+
+/* @notice: SPCI_PEERS_LOST. */
+struct spci_note {
+	__le16 notice;
+	__le16 rsvd;
+	__le32 rsvd2;
+};
+
 /* @op: SPCI_RESET. */
 struct spci_reset_req {
 	__le16 op;

@@ -185,10 +185,19 @@ static int stub_show(void *context, char *buf, size_t size)
 	return length;
 }
 
+/* A borrower that can't be reached has lost the session, and the mappings. */
+static void stub_peers_lost(struct smartio_session *session)
+{
+	struct spci_note note = { .notice = cpu_to_le16(SPCI_PEERS_LOST) };
+
+	smartio_session_notify(session, &note, sizeof(note));
+}
+
 const struct smartio_lender_ops stub_lender_ops = {
 	.open = stub_open,
 	.close = stub_close,
 	.request = stub_request,
 	.show = stub_show,
+	.peers_lost = stub_peers_lost,
 	.exclusive = true,
 };
