@@ -83,10 +83,18 @@ class Lender {
   static const smartio_lender_ops exclusive_ops;
 };
 
-inline const smartio_lender_ops Lender::ops = {
-    .open = do_open, .close = do_close, .request = do_request, .show = nullptr, .exclusive = false};
-inline const smartio_lender_ops Lender::exclusive_ops = {
-    .open = do_open, .close = do_close, .request = do_request, .show = nullptr, .exclusive = true};
+inline const smartio_lender_ops Lender::ops = {.open = do_open,
+                                               .close = do_close,
+                                               .request = do_request,
+                                               .show = nullptr,
+                                               .peers_lost = nullptr,
+                                               .exclusive = false};
+inline const smartio_lender_ops Lender::exclusive_ops = {.open = do_open,
+                                                         .close = do_close,
+                                                         .request = do_request,
+                                                         .show = nullptr,
+                                                         .peers_lost = nullptr,
+                                                         .exclusive = true};
 
 /// A host with links to others, loaded and ready.
 class Core : public testing::Test {

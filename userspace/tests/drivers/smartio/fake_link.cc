@@ -80,7 +80,7 @@ int expose(smartio_link* link, const smartio_registers* registers, u64* peer_add
 void conceal(smartio_link* link, const smartio_registers* registers, u64 peer_addr, const smartio_holder* holder) {
   shim_assert(peer_addr == registers->bus + registers->offset, "what is concealed was exposed");
   of(link).exposed--;
-  if (holder && link->state == SMARTIO_LINK_UP) of(link).held_addresses.push_back(*holder);
+  if (holder) of(link).held_addresses.push_back(*holder);
 }
 
 void restart(smartio_link* link, const char* /*why*/) { of(link).restarts++; }

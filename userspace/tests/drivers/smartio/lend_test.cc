@@ -137,6 +137,11 @@ TEST_F(Lend, ALostLinkEndsItsSessions) {
   ASSERT_EQ(lender.open.size(), 1U);
   EXPECT_EQ(lender.open[0]->host.b[0], 'b');
   EXPECT_TRUE(a.pages.empty());
+  ASSERT_EQ(a.held.size(), 1U);  // its borrower may write when the link is up again
+  EXPECT_EQ(a.held.front().holder.owner, lender.device->id);
+  EXPECT_EQ(a.held.front().holder.key, id);
+  ASSERT_EQ(a.join(host('a')), 0);
+  open(a, lender.device);
   EXPECT_TRUE(a.held.empty());
 }
 
