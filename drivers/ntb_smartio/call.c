@@ -175,7 +175,7 @@ static void link_job_work(struct work_struct *work)
 		flags = smartio_recovery_begin();
 	} else {
 		flags = memalloc_noio_save();
-		gfp |= __GFP_NORETRY | __GFP_NOWARN;
+		gfp |= __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 	}
 	/* The replies of the core itself are small. */
 	reply = kvzalloc(max(size, PAGE_SIZE), gfp);

@@ -75,6 +75,8 @@ void link_spads_write(struct ntb_link *link)
 	u32 flags = link->open ? WIRE_OPEN : 0;
 	int i;
 
+	if (link->writes)
+		flags |= WIRE_WRITES;
 	/* nothing is open then, and the peer doesn't need the boot page */
 	if (!link->open && link->base.fenced && READ_ONCE(link->rejoin)) {
 		spads[WIRE_SPAD_BOOT] = link->base.self->incarnation;
@@ -115,8 +117,6 @@ int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 		.incarnation = cpu_to_le32(link->base.self->incarnation),
 		.ring = cpu_to_le64(link->rx.dma),
 		.ring_slots = cpu_to_le32(LINK_RING_SLOTS),
-		.flags = cpu_to_le32(link->base.client->writes(&link->base) ?
-				     WIRE_HELLO_WRITES : 0),
 		.valid = cpu_to_le32(link->base.generation),
 	};
 

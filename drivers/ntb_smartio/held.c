@@ -4,7 +4,7 @@
  * some back, the peer learns of that a moment later, and may write until then.
  * A late write must not reach the next user of the memory, the address or the
  * window. So these are kept unused for their holder, until the holder has
- * stopped. After a lost link the peer says in its hello if it has not.
+ * stopped. After a lost link the peer says before it is admitted if it has not.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -15,6 +15,8 @@
 
 /* A peer that never says that it stopped loses its link. */
 #define LINK_HELD_MAX	(512ULL << 20)
+/* Larger ranges are not led away: they would need as many page tables. */
+#define LINK_LEAD_MAX	(64ULL << 20)
 
 enum link_held_kind {
 	LINK_HELD_PAGES,
@@ -29,6 +31,7 @@ struct link_held {
 	u64 addr;
 	u64 size;
 	struct page *page;
+	bool away;
 	bool unmapped;
 };
 
@@ -57,7 +60,45 @@ static u64 link_held_memory(const struct link_held *held)
 	return held->kind == LINK_HELD_PAGES ? held->size : 0;
 }
 
-/* Takes over what @with describes. */
+/*
+ * The addresses lead to the page to which a window that is shut leads. The DMA
+ * API has no word for that; only by keeping them mapped are they kept.
+ */
+static bool link_lead_away(struct ntb_link *link, dma_addr_t dma, u64 size)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(link->base.dma);
+	phys_addr_t away = iommu_iova_to_phys(domain, link->quarantine_dma) &
+			   PAGE_MASK;
+	u64 done;
+
+	/* The BAR may begin within a page. */
+	size = PAGE_ALIGN(size + offset_in_page(dma));
+	dma &= PAGE_MASK;
+	WARN_ON(iommu_unmap(domain, dma, size) != size);
+	if (size > LINK_LEAD_MAX)
+		return false;
+	for (done = 0; done < size; done += PAGE_SIZE)
+		if (iommu_map(domain, dma + done, away, PAGE_SIZE,
+			      IOMMU_READ | IOMMU_WRITE, GFP_NOIO))
+			break;
+	if (done < size && done)
+		iommu_unmap(domain, dma, done);
+	return done >= size;
+}
+
+/* Without page tables for them, these addresses are never used again. */
+static void link_held_lead_away(struct ntb_link *link, struct link_held *held)
+{
+	if (held->kind != LINK_HELD_ADDRESSES || held->away)
+		return;
+	held->unmapped = !link_lead_away(link, held->addr, held->size);
+	held->away = true;
+}
+
+/*
+ * Takes over what @with describes. While all windows are shut, its addresses
+ * may lead where they led: most peers stop meanwhile.
+ */
 static void link_hold(struct ntb_link *link,
 		      const struct smartio_holder *holder,
 		      const struct link_held *with)
@@ -69,6 +110,8 @@ static void link_hold(struct ntb_link *link,
 	*held = *with;
 	held->holder = *holder;
 	mutex_lock(&link->held_lock);
+	if (!link->losing)
+		link_held_lead_away(link, held);
 	/* When the NTB goes, its windows are shut for good; then the list goes. */
 	if (READ_ONCE(link->open) || !READ_ONCE(link->removed)) {
 		list_add_tail(&held->entry, &link->held);
@@ -98,30 +141,6 @@ void link_release_pages(struct ntb_link *link, size_t size, struct page *page,
 		link_hold(link, holder, &held);
 	else
 		link_pages_free(link, size, page, dma);
-}
-
-/*
- * The addresses lead to the page to which a window that is shut leads. The DMA
- * API has no word for that; only by keeping them mapped are they kept.
- */
-static bool link_lead_away(struct ntb_link *link, dma_addr_t dma, u64 size)
-{
-	struct iommu_domain *domain = iommu_get_domain_for_dev(link->base.dma);
-	phys_addr_t away = iommu_iova_to_phys(domain, link->quarantine_dma) &
-			   PAGE_MASK;
-	u64 done;
-
-	/* The BAR may begin within a page. */
-	size = PAGE_ALIGN(size + offset_in_page(dma));
-	dma &= PAGE_MASK;
-	WARN_ON(iommu_unmap(domain, dma, size) != size);
-	for (done = 0; done < size; done += PAGE_SIZE)
-		if (iommu_map(domain, dma + done, away, PAGE_SIZE,
-			      IOMMU_READ | IOMMU_WRITE, GFP_NOIO))
-			break;
-	if (done < size && done)
-		iommu_unmap(domain, dma, done);
-	return done >= size;
 }
 
 /*
@@ -176,15 +195,31 @@ void link_conceal(struct ntb_link *link,
 		held.kind = LINK_HELD_ADDRESSES;
 		held.addr = peer_addr;
 		held.size = registers->size;
-		/* Without page tables for it they are never used again. */
-		held.unmapped = !link_lead_away(link, peer_addr,
-						registers->size);
 		link_hold(link, holder, &held);
 	} else {
 		dma_unmap_resource(link->base.dma, peer_addr, registers->size,
 				   DMA_BIDIRECTIONAL, 0);
 		link_unmapped(link);
 	}
+}
+
+/* A link is being lost: its windows are shut. Or that is done with. */
+void link_holders_lost(struct ntb_link *link, bool losing)
+{
+	mutex_lock(&link->held_lock);
+	link->losing = losing;
+	mutex_unlock(&link->held_lock);
+}
+
+/* The windows are about to open, and holders may have not stopped. */
+void link_holders_lead_away(struct ntb_link *link)
+{
+	struct link_held *held;
+
+	mutex_lock(&link->held_lock);
+	list_for_each_entry(held, &link->held, entry)
+		link_held_lead_away(link, held);
+	mutex_unlock(&link->held_lock);
 }
 
 /* The other side writes to nothing of holders any more. */

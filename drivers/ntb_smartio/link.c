@@ -79,6 +79,14 @@ static void link_set_state(struct ntb_link *link, enum smartio_link_state state,
 /* The other side took its scratchpads back: its module or its NTB's driver goes. */
 static const char link_left[] = "the other side left";
 
+/* The peer writes to nothing that it was given before. */
+static void link_release_all(struct ntb_link *link)
+{
+	static const struct smartio_holder anybody;
+
+	link_holder_stopped(link, &anybody);
+}
+
 /*
  * The end of an attempt. The window is shut before anything else, and all that
  * belonged to the attempt is over when this returns: only then may the other
@@ -110,7 +118,9 @@ static void link_down(struct ntb_link *link, const char *why)
 	link_calls_fail(link);
 	if (was_up) {
 		link->lost_at = ktime_get();
+		link_holders_lost(link, true);
 		link->base.client->lost(&link->base);
+		link_holders_lost(link, false);
 		/* requests of the lost generation must not act later */
 		link_jobs_wait(link);
 	}
@@ -187,14 +197,6 @@ static bool link_refuses(struct ntb_link *link,
 	return false;
 }
 
-/* The peer writes to nothing that it was given before. */
-static void link_release_all(struct ntb_link *link)
-{
-	static const struct smartio_holder anybody;
-
-	link_holder_stopped(link, &anybody);
-}
-
 /* Both sides have said who they are. */
 static void link_up(struct ntb_link *link, const struct wire_hello *hello)
 {
@@ -236,9 +238,6 @@ static void link_up(struct ntb_link *link, const struct wire_hello *hello)
 	link->peer_doorbell = le32_to_cpu(hello->doorbell);
 	link->peer_heartbeat = 0;
 	link->silent_ms = 0;
-	/* before it, or this host, is given anything again */
-	if (!(le32_to_cpu(hello->flags) & WIRE_HELLO_WRITES))
-		link_release_all(link);
 	WRITE_ONCE(link->base.fenced, false);
 	link_set_state(link, SMARTIO_LINK_UP, NULL);
 	if (__ratelimit(&link->base.log_limit))
@@ -307,12 +306,17 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 	if (!link->open) {
 		if (link_waits_for_client(link))
 			return LINK_JOIN_MS;
+		link->writes = link->base.client->writes(&link->base);
 		link->peer_generation = peer->generation;
 		/*
 		 * It has seen this generation: all that belonged to an earlier
-		 * one is over on its side.
+		 * one is over on its side, but for what it says.
 		 */
 		if (peer->version && peer->echo == link->base.generation) {
+			if (peer->flags & WIRE_WRITES)
+				link_holders_lead_away(link);
+			else
+				link_release_all(link);
 			mutex_lock(&link->window_lock);
 			ret = link_windows_open(link);
 			mutex_unlock(&link->window_lock);

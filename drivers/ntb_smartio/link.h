@@ -173,8 +173,10 @@ struct link_kept {
  * @maps: windows mapped for devices of this host
  * @maps_lock: protects @maps
  * @held: memory and registers that the other side may still write to
- * @held_lock: protects @held and @held_bytes
+ * @held_lock: protects @held, @held_bytes and @losing
  * @held_bytes: memory among it
+ * @losing: all windows are shut, and stay so for now
+ * @writes: this host may still write to memory of the peer from before a loss
  */
 struct ntb_link {
 	struct smartio_link base;
@@ -282,8 +284,10 @@ struct ntb_link {
 	struct list_head maps;
 	struct mutex maps_lock;	/* maps */
 	struct list_head held;
-	struct mutex held_lock;	/* held, held_bytes */
+	struct mutex held_lock;	/* held, held_bytes, losing */
 	u64 held_bytes;
+	bool losing;
+	bool writes;
 
 	struct link_counters counters;
 	struct dentry *debug;
@@ -381,6 +385,8 @@ int link_expose(struct ntb_link *link,
 void link_conceal(struct ntb_link *link,
 		  const struct smartio_registers *registers, u64 peer_addr,
 		  const struct smartio_holder *holder);
+void link_holders_lost(struct ntb_link *link, bool losing);
+void link_holders_lead_away(struct ntb_link *link);
 void link_holder_stopped(struct ntb_link *link,
 			 const struct smartio_holder *holder);
 

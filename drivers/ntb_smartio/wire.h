@@ -43,6 +43,12 @@ enum wire_spad {
  * incarnation, ECHO wire_uuid_crc() of its UUID.
  */
 #define WIRE_REJOIN	0x02
+/*
+ * The writer may continue to write to memory or registers that were open to it
+ * before the link was lost: a virtual machine there has them mapped, say. Valid
+ * once ECHO is the reader's generation.
+ */
+#define WIRE_WRITES	0x04
 
 #define WIRE_FLAGS(flags, reason, mw) \
 	((flags) | (u32)(reason) << 8 | (u32)(mw) << 16)
@@ -74,12 +80,6 @@ struct wire_aperture {
 	__le64 size;
 };
 
-/*
- * The sender may still write to memory or registers that were open to it before
- * the link was lost: a virtual machine there has them mapped, say.
- */
-#define WIRE_HELLO_WRITES	BIT(0)
-
 /**
  * struct wire_hello - who the sender is, and where its ring is
  * @magic: WIRE_MAGIC << 16 | version
@@ -90,7 +90,6 @@ struct wire_aperture {
  * @heartbeat_ms: how often it posts
  * @ring: address of its ring, in its aperture 0
  * @ring_slots: slots of WIRE_SLOT bytes
- * @flags: WIRE_HELLO_...
  * @apertures: of the sender
  * @uuid: of the host
  * @name: of the host, NUL-terminated
@@ -106,7 +105,7 @@ struct wire_hello {
 	__le32 heartbeat_ms;
 	__le64 ring;
 	__le32 ring_slots;
-	__le32 flags;
+	__le32 rsvd;
 	struct wire_aperture apertures[WIRE_APERTURES];
 	__u8 uuid[16];
 	char name[WIRE_NAME_LEN];
