@@ -251,6 +251,7 @@ static bool path_item_counts(struct smartio_path *path,
 		/* the lender ended it before smartio_open() stored it */
 		if (path->session && path->session == item->session) {
 			path->over = item->session;
+			path->waived = false;
 			path->session = 0;
 		}
 		counts = !path->session;
@@ -549,8 +550,10 @@ int smartio_open(struct smartio_device *sdev)
 	mutex_lock(&path->session_lock);
 	spin_lock(&path->lock);
 	/* If this fails, the lender may not know that this host has stopped. */
-	if (path->session)
+	if (path->session) {
 		path->over = path->session;
+		path->waived = false;
+	}
 	path->session = 0;
 	path->writes = false;
 	losses = path->losses;
@@ -585,7 +588,7 @@ EXPORT_SYMBOL_GPL(smartio_open);
  * Call it after SMARTIO_LOST, too: it says that this host writes to nothing of
  * the session any more. Until then, or the next smartio_open(), the lender
  * keeps the memory and registers that it wrote to. A lost link doesn't come up
- * before.
+ * before, for two seconds.
  *
  * Context: process, may sleep for seconds; not from the driver's event().
  */

@@ -127,10 +127,6 @@ static int remote_open(struct smartio_path *path, u64 *id, u64 *dma_offset,
 				 sizeof(opened), REMOTE_SESSION_MS);
 	else
 		ret = remote_link_up(path) ? -ENODEV : -ENOLINK;
-	/* the lender may have opened one, which would stay open */
-	if (ret == -ETIMEDOUT)
-		remote->link->ops->restart(remote->link,
-					   "the lender does not answer to the opening of a session");
 	/* the link is refused then: the lender has ended all sessions */
 	if (ret == -ENOLINK && READ_ONCE(remote->link->fenced))
 		return -EACCES;

@@ -5,6 +5,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/irq.h>
+#include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/msi.h>
 
@@ -297,8 +298,10 @@ void remote_sessions_end(struct smartio_link *link)
 /* ---- what the other side asks for ---- */
 
 static int remote_session_open(struct smartio_link *link, u32 generation,
-			       u32 device, struct wire_opened *opened)
+			       u32 device, unsigned int timeout_ms,
+			       struct wire_opened *opened)
 {
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
 	struct smartio_export *export = export_find(device);
 	struct session *session;
 	struct smartio_holder holder;
@@ -339,6 +342,8 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 						    &offset);
 		session_leave(session);
 	}
+	if (!ret && time_after(jiffies, deadline))
+		ret = -ETIMEDOUT;	/* its borrower waits no longer */
 	if (ret) {
 		session_end(session, SESSION_END_LINK);
 	} else {
@@ -497,7 +502,7 @@ static int remote_session_asked(struct smartio_link *link, u32 generation,
 	case WIRE_OPEN_SESSION:
 		*reply_size = sizeof(struct wire_opened);
 		return remote_session_open(link, generation, message->object,
-					   reply);
+					   message->timeout_ms, reply);
 	case WIRE_CLOSE_SESSION:
 		return remote_session_close(link, message->context);
 	default:

@@ -404,6 +404,7 @@ void session_grants_withdraw(struct session *session)
 /* The link is down, and its windows are shut: what was taken over it ends. */
 void session_grants_lost(struct smartio_link *link)
 {
+	const struct smartio_holder all = { .owner = SESSION_GRANT_OWNER };
 	struct session_grant *grant, *next;
 
 	mutex_lock(&session_grants_lock);
@@ -416,4 +417,6 @@ void session_grants_lost(struct smartio_link *link)
 		kfree(grant);
 	}
 	mutex_unlock(&session_grants_lock);
+	/* those that it could not say that it let go of */
+	link->ops->stopped(link, &all);
 }

@@ -59,7 +59,8 @@ struct borrow_path {
 
 static bool borrow_later(int error)
 {
-	return error == -EBUSY || error == -EAGAIN;
+	/* after a time-out it may have a session here, which the next one ends */
+	return error == -EBUSY || error == -EAGAIN || error == -ETIMEDOUT;
 }
 
 static void borrow_attach_work(struct work_struct *work)

@@ -145,6 +145,14 @@ TEST_F(Lend, ALostLinkEndsItsSessions) {
   EXPECT_TRUE(a.held.empty());
 }
 
+TEST_F(Lend, ASessionThatOpensTooLateIsOver) {
+  lender.lend();
+  lender.opening = [&](smartio_session*) { shim_pause(msecs_to_jiffies(61000)); };
+  EXPECT_EQ(open(a, lender.device, -ETIMEDOUT), 0U);
+  EXPECT_EQ(lender.closed, 1);
+  EXPECT_TRUE(lender.open.empty());
+}
+
 TEST_F(Lend, ALinkLostWhileASessionOpensLeavesNone) {
   lender.lend();
   lender.opening = [&](smartio_session*) {
@@ -351,6 +359,7 @@ TEST_F(Lend, WithoutMemoryNothingIsLeft) {
     wire_message header{};
     header.type = WIRE_OPEN_SESSION;
     header.object = lender.device->id;
+    header.timeout_ms = 60000;
     shim::allocations = tries;
     const int ret = a.ask(header);
     shim::allocations = -1;
