@@ -396,6 +396,8 @@ static void snvme_delete_ctrl(struct nvme_ctrl *ctrl)
 {
 	struct snvme_path *path = to_snvme_path(ctrl);
 
+	/* of events since nvme_stop_ctrl() flushed it; there are no more now */
+	snvme_core_flush_events(ctrl);
 	snvme_path_release(path);
 	path->drive->gone(path);
 	nvme_put_ctrl(ctrl);

@@ -5,6 +5,7 @@
  * until it has read the log page that the event names. The manager reads that
  * log itself, so the next event doesn't depend on clients.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 #include <linux/smartio_recovery.h>
 
@@ -14,6 +15,9 @@
 #define EVENT_TYPE(result)	((result) & 7)
 #define EVENT_INFO(result)	(((result) >> 8) & 0xff)
 #define EVENT_LOG(result)	(((result) >> 16) & 0xff)
+
+/* Until memory for its log is asked for again. */
+#define MGR_EVENT_AGAIN_MS	100
 
 /* Any context. There is one request out, so types don't overtake each other. */
 void mgr_event_arrived(struct mgr *m, u32 result)
@@ -109,20 +113,38 @@ static void mgr_note_changed(struct mgr *m, const __le32 *list, int error)
 	}
 }
 
+/*
+ * Reading it lets the next event of its kind come, so it is read as soon as
+ * there is memory.
+ */
+static int mgr_event_log(struct mgr *m, u8 lid, void **log, size_t size)
+{
+	int ret = -ENOMEM;
+
+	for (;;) {
+		if (!*log)
+			*log = kzalloc(size, GFP_KERNEL);
+		if (*log)
+			ret = mgr_read_log(m, lid, *log, size);
+		if (ret != -ENOMEM ||
+		    nvme_ctrl_state(&m->ctrl) != NVME_CTRL_LIVE)
+			return ret;
+		msleep(MGR_EVENT_AGAIN_MS);
+	}
+}
+
 static void mgr_handle_event(struct mgr *m, u32 result)
 {
 	struct mgr_session *session;
 	size_t size = MGR_CHANGED_MAX * sizeof(__le32);
 	u8 lid = EVENT_LOG(result);
-	int ret = -ENOMEM;
-	void *log;
+	void *log = NULL;
+	int ret;
 
 	/* The error log's entries and SMART's page start with what matters. */
 	if (lid != NVME_LOG_CHANGED_NS)
 		size = 512;
-	log = kzalloc(size, GFP_KERNEL);
-	if (log)
-		ret = mgr_read_log(m, lid, log, size);
+	ret = mgr_event_log(m, lid, &log, size);
 	if (ret < 0 && nvme_ctrl_state(&m->ctrl) != NVME_CTRL_LIVE) {
 		/* After a reset clients look for themselves. */
 		kfree(log);

@@ -110,6 +110,8 @@ struct borrow_bus_ops {
  * @reaches: registers of others that it reaches
  * @gone: unmaps those for which a lender did not answer, and maps those again
  *	that a link between lenders has lost
+ * @losses: how often such a link was lost; under @reaches_lock
+ * @leaving: it gives its registers back: @gone ends early
  * @refused: the log has why it does not reach some
  */
 struct borrow_function {
@@ -156,6 +158,8 @@ struct borrow_function {
 	spinlock_t reaches_lock;	/* reaches */
 	struct list_head reaches;
 	struct delayed_work gone;
+	unsigned int losses;
+	bool leaving;
 	bool refused;
 };
 

@@ -17,12 +17,15 @@
  * asks for them until the link is back: whoever mapped them finds them where
  * they were. In between the function's reads fail, and its posted writes are lost.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 
 #include "borrow.h"
 
 /* Until the lender is asked again. */
 #define BORROW_AGAIN_MS	1000
+/* Until an answer to the work is looked for again. */
+#define BORROW_ANSWER_MS	10
 
 /* Functions that are here, whose registers may be mapped for others. */
 static LIST_HEAD(borrow_peers);
@@ -142,6 +145,7 @@ void borrow_peer_del(struct borrow_function *f)
 	list_del(&f->peers);
 	borrow_peers_bound();
 	spin_unlock_irq(&borrow_peers_lock);
+	WRITE_ONCE(f->leaving, true);
 	cancel_delayed_work_sync(&f->gone);
 	list_for_each_entry_safe(reach, next, &f->reaches, entry) {
 		borrow_peer_revoke(&reach->peer);
@@ -296,16 +300,17 @@ static bool borrow_lost_retry(struct borrow_function *f,
 			      struct borrow_reach *reach)
 {
 	struct smartio_peer peer = reach->peer;
+	struct smartio_device *target;
 	int ret;
 
 	peer.grant = 0;
 	ret = borrow_peer_ask_far(f, reach->iova, &peer);
-	if (ret == -ETIMEDOUT)	/* if it was mapped, it is not known by whose grant */
-		ret = smartio_peer_unmap(f->sdev, reach->iova, reach->size) ?:
-		      -EAGAIN;
-	if (ret)
-		borrow_peer_revoke(&peer);
-	else
+	/* It may be mapped, and if so, it is not known by which grant. */
+	if (ret == -ETIMEDOUT && peer.grant)
+		smartio_peer_unmap(f->sdev, reach->iova, reach->size);
+	/* One is left: that of now, or the one that mapped it before. */
+	borrow_peer_revoke(ret ? &peer : &reach->peer);
+	if (!ret)
 		reach->peer = peer;
 	switch (ret) {
 	case 0:
@@ -314,9 +319,12 @@ static bool borrow_lost_retry(struct borrow_function *f,
 			   reach->iova);
 		return true;
 	case -EEXIST:	/* another link was lost */
-	case -ENOENT:	/* that function is returned */
-	case -ENOLINK:	/* this one is */
 		return true;
+	case -ENOENT:	/* settled if that function is returned */
+		target = borrow_peer_path(&peer);
+		if (target)
+			put_device(&target->dev);
+		return !target;
 	case -EXDEV:
 		if (!reach->reported)
 			dev_warn(&f->sdev->dev,
@@ -337,7 +345,8 @@ static void borrow_gone_work(struct work_struct *work)
 
 	spin_lock_irq(&f->reaches_lock);
 	reach = list_first_entry(&f->reaches, struct borrow_reach, entry);
-	while (!list_entry_is_head(reach, &f->reaches, entry)) {
+	while (!list_entry_is_head(reach, &f->reaches, entry) &&
+	       !READ_ONCE(f->leaving)) {
 		done = false;
 		/* it stays in the list meanwhile */
 		if (reach->lost && !reach->gone && !reach->leaving) {
@@ -378,6 +387,7 @@ void borrow_peers_lost(struct borrow_function *f)
 	bool any = false;
 
 	spin_lock_irq(&f->reaches_lock);
+	f->losses++;
 	list_for_each_entry(reach, &f->reaches, entry) {
 		if (uuid_equal(&reach->peer.host, &f->sdev->host))
 			continue;
@@ -422,6 +432,7 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 	};
 	struct borrow_reach *reach;
 	unsigned long flags;
+	unsigned int losses;
 	bool taken;
 	int ret;
 
@@ -431,6 +442,7 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 		return -ENODEV;
 	spin_lock_irqsave(&f->reaches_lock, flags);
 	taken = borrow_reach_find(f, iova, size);
+	losses = f->losses;
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
 	if (taken)
 		return -EBUSY;
@@ -459,6 +471,11 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 	}
 	spin_lock_irqsave(&f->reaches_lock, flags);
 	list_add_tail(&reach->entry, &f->reaches);
+	/* lost before it was in the list, maybe */
+	reach->lost = losses != f->losses &&
+		      !uuid_equal(&peer.host, &f->sdev->host);
+	if (reach->lost)
+		mod_delayed_work(system_long_wq, &f->gone, 0);
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
 	return 0;
 }
@@ -470,12 +487,13 @@ int borrow_peer_map(struct borrow_function *f, u64 iova, phys_addr_t phys,
 size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 {
 	struct borrow_reach *reach;
-	bool unmapped, asking;
+	bool unmapped, asking, can_wait = preemptible();
 	unsigned long flags;
 	int ret;
 
 	if (list_empty(&f->reaches))
 		return 0;
+again:
 	spin_lock_irqsave(&f->reaches_lock, flags);
 	reach = borrow_reach_find(f, iova, size);
 	if (reach && (reach->gone || reach->iova != iova || reach->size > size))
@@ -483,17 +501,21 @@ size_t borrow_peer_unmap(struct borrow_function *f, u64 iova, size_t size)
 	if (reach)
 		size = reach->size;
 	asking = reach && reach->asking;
-	if (asking)
-		reach->gone = true;
-	else if (reach)
+	if (asking && !can_wait)
+		reach->gone = true;	/* the work unmaps it */
+	else if (reach && !asking)
 		reach->leaving = true;
 	spin_unlock_irqrestore(&f->reaches_lock, flags);
 	if (!reach)
 		return 0;
-	if (asking)	/* the work unmaps it when it has its answer */
+	if (asking && !can_wait)
 		return size;
-	ret = preemptible() ? smartio_peer_unmap(f->sdev, iova, size) :
-			      -EWOULDBLOCK;
+	if (asking) {
+		msleep(BORROW_ANSWER_MS);
+		goto again;
+	}
+	ret = can_wait ? smartio_peer_unmap(f->sdev, iova, size) :
+			 -EWOULDBLOCK;
 	unmapped = !ret;
 	/* this function does not reach them: only its lender may */
 	if (!ret)

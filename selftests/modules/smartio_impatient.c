@@ -31,6 +31,9 @@ static const struct kernel_param_ops left_ops = { .get = left_get };
 module_param_cb(left, &left_ops, NULL, 0444);
 MODULE_PARM_DESC(left, "so many of them are still to come");
 
+/* More than the code of link_call(). */
+#define IMPATIENT_CODE	4096
+
 /* It asks, and has not begun to wait. */
 static struct task_struct *asker;
 
@@ -50,19 +53,24 @@ static noinline notrace unsigned long impatient_timeout(void)
 	return 0;
 }
 
+static struct kprobe impatient_calls = {
+	.symbol_name = "ntb_smartio:link_call",
+	.pre_handler = impatient_call,
+};
+
 static int impatient_wait(struct kprobe *probe, struct pt_regs *regs)
 {
+	unsigned long from = *(unsigned long *)kernel_stack_pointer(regs);
+
 	if (READ_ONCE(asker) != current)
+		return 0;
+	/* a call that failed has left it, and it waits for something else */
+	if (from - (unsigned long)impatient_calls.addr > IMPATIENT_CODE)
 		return 0;
 	WRITE_ONCE(asker, NULL);
 	instruction_pointer_set(regs, (unsigned long)impatient_timeout);
 	return 1;
 }
-
-static struct kprobe impatient_calls = {
-	.symbol_name = "ntb_smartio:link_call",
-	.pre_handler = impatient_call,
-};
 
 static struct kprobe impatient_waits = {
 	.symbol_name = "wait_for_completion_timeout",

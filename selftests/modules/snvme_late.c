@@ -79,9 +79,14 @@ static int late_handler(struct kprobe *probe, struct pt_regs *regs)
 	atomic_inc(&calls);
 	if ((current->flags & scope) == scope)
 		atomic_inc(&recovering);
-	if (in_interrupt() || atomic_dec_if_positive(&hold) < 0)
+	if (in_interrupt())
 		return 0;
+	/* before the other: who unloads it waits for this one */
 	atomic_inc(&held);
+	if (atomic_dec_if_positive(&hold) < 0) {
+		atomic_dec(&held);
+		return 0;
+	}
 	instruction_pointer_set(regs, (unsigned long)late_call);
 	return 1;
 }
@@ -123,6 +128,8 @@ static void __exit late_exit(void)
 	while (atomic_read(&held))
 		msleep(20);
 	unregister_kprobe(&late_probe);
+	while (atomic_read(&held))
+		msleep(20);
 	/* the last one is about to return */
 	msleep(100);
 }

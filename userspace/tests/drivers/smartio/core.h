@@ -50,6 +50,7 @@ class Lender {
   smartio_export* device = nullptr;
   std::vector<smartio_session*> open;
   int closed = 0;
+  int peer_losses = 0;
   int open_says = 0;
   std::function<void(smartio_session*)> opening;
   std::function<void(smartio_session*)> closing;
@@ -79,6 +80,8 @@ class Lender {
     return 0;
   }
 
+  static void do_peers_lost(smartio_session* session) { of(session).peer_losses++; }
+
   static const smartio_lender_ops ops;
   static const smartio_lender_ops exclusive_ops;
 };
@@ -93,7 +96,7 @@ inline const smartio_lender_ops Lender::exclusive_ops = {.open = do_open,
                                                          .close = do_close,
                                                          .request = do_request,
                                                          .show = nullptr,
-                                                         .peers_lost = nullptr,
+                                                         .peers_lost = do_peers_lost,
                                                          .exclusive = true};
 
 /// A host with links to others, loaded and ready.
@@ -116,6 +119,7 @@ class Core : public testing::Test {
     wire_message header{};
     header.type = WIRE_OPEN_SESSION;
     header.object = device->id;
+    header.timeout_ms = 60000;
     EXPECT_EQ(link.ask(header), expected);
     if (link.reply.size() != sizeof(wire_opened)) return 0;
     return reinterpret_cast<const wire_opened*>(link.reply.data())->session;

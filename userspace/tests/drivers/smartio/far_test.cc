@@ -142,6 +142,14 @@ TEST_F(Far, EndsWithTheLinkToItsBorrower) {
   EXPECT_EQ(group.attached, nullptr);
 }
 
+TEST_F(Far, TheLendersHalfLearnsThatTheLinkBetweenIsLost) {
+  ASSERT_EQ(map(wish()), 0);
+  EXPECT_EQ(lender.peer_losses, 0);
+  between.lose();
+  shim_pause(1);  // others run
+  EXPECT_EQ(lender.peer_losses, 1);
+}
+
 TEST_F(Far, IsNotMappedIfItEndsWhileItIsAskedFor) {
   for (const auto& ends : std::vector<std::function<void()>>{[this] { EXPECT_EQ(end(between, kGrant), 0); },
                                                              [this] { EXPECT_EQ(unmap(kPlace, 0x2000), 0); },
@@ -150,7 +158,7 @@ TEST_F(Far, IsNotMappedIfItEndsWhileItIsAskedFor) {
                                                                EXPECT_EQ(between.join(host('m')), 0);
                                                              }}) {
     meanwhile = ends;
-    EXPECT_EQ(map(wish()), -ENOENT);
+    EXPECT_EQ(map(wish()), -ENOLINK) << "its borrower asks again";
     EXPECT_EQ(mapped(), 0);
   }
   meanwhile = nullptr;
