@@ -8,8 +8,9 @@
  *   1. tells the other, by scratchpads, its generation (a number that is new
  *      with every attempt), the generation of the other that it has seen, and
  *      where its bootstrap page is. A side that shows the other's generation
- *      has ended everything that belonged to an earlier one: only then does
- *      the other open its window.
+ *      has ended everything that belonged to an earlier one, but for late
+ *      writes, which it announces (WIRE_WRITES): only then does the other open
+ *      its window.
  *   2. posts a hello into the other's bootstrap page.
  *   3. posts messages into the other's ring, and, into its bootstrap page, a
  *      heartbeat and how far it has read its own ring.

@@ -5,11 +5,13 @@
  * How a path reaches the lender is in struct smartio_path_ops: directly
  * (local.c) or over a link (remote_path.c).
  *
- * Order of locks: path->driver_lock, path->session_lock, path->lock. They are
- * not taken under those of the provider. On the local path, those of the
+ * Order of locks: path->driver_lock, path->session_lock, path->stop_lock,
+ * path->lock. The first two are not taken under those of the provider;
+ * path->stop_lock is, under session->lock. On the local path, those of the
  * provider are taken under path->session_lock. Callbacks of a driver run only
- * under path->driver_lock, which is there for that. Those of the lender's half,
- * on the local path, run under path->session_lock.
+ * under path->driver_lock, which is there for that, and its stop() under
+ * path->stop_lock. Those of the lender's half, on the local path, run under
+ * path->session_lock.
  */
 #ifndef _SMARTIO_PATH_H
 #define _SMARTIO_PATH_H
@@ -31,7 +33,7 @@ struct smartio_path;
  * @open: begin a session; give its id, its era, and the offset from a
  *	dma_addr_t to a device address. Under path->session_lock.
  * @close: end session @id; returns when it is over. Under path->session_lock.
- * @stopped: the lender ended session @id, and this host writes to nothing of it
+ * @stopped: the lender or the link ended session @id, and this host writes to nothing of it
  *	any more; may be NULL. Under path->session_lock.
  * @revoke: see smartio_revoke()
  * @link_up: whether the lender can be reached now

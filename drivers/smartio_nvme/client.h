@@ -21,8 +21,8 @@
  * (client_drive.c); and through work items.
  *
  * Order of locks: snvme_clients_lock (client_drive.c), a mutex, before
- * client->lock, path->lock and core's head->requeue_lock; q->cq_lock before
- * snvme_flush_lock (client_io.c); path->lock, q->sq_lock, client->lock,
+ * client->lock, path->lock and core's head->requeue_lock; q->sq_lock before
+ * q->cq_lock before snvme_flush_lock (client_io.c); path->lock, client->lock,
  * head->requeue_lock and snvme_flush_lock before nothing. None but the first is
  * held while sleeping.
  */

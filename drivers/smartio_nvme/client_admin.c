@@ -7,7 +7,7 @@
  * for the reservation commands of the I/O queues.
  *
  * When the path is lost, all commands in flight fail at once. A relay may be
- * waiting in smartio_call() then. The side that takes the request from it,
+ * waiting in smartio_call_in() then. The side that takes the request from it,
  * under path->lock, completes it. So nvme_cancel_admin_tagset() must never be
  * used on this queue.
  *

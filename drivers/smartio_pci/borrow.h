@@ -106,7 +106,7 @@ struct borrow_bus_ops {
  *
  * @session: its id
  * @peers: in the list of all whose registers may be mapped for others
- * @reaches_lock: protects @reaches
+ * @reaches_lock: protects @reaches and @losses
  * @reaches: registers of others that it reaches
  * @gone: unmaps those for which a lender did not answer, and maps those again
  *	that a link between lenders has lost
@@ -155,7 +155,7 @@ struct borrow_function {
 
 	u64 session;
 	struct list_head peers;
-	spinlock_t reaches_lock;	/* reaches */
+	spinlock_t reaches_lock;	/* reaches, losses */
 	struct list_head reaches;
 	struct delayed_work gone;
 	unsigned int losses;

@@ -18,7 +18,7 @@
 
 #include "borrow.h"
 
-/* Until the next attempt, when another host has the function. */
+/* Until the next attempt: another host has it, or its lender did not answer. */
 #define BORROW_RETRY_MS	5000
 /*
  * How long a writer waits for a driver to be removed, before it gets an error.

@@ -237,7 +237,7 @@ struct smartio_link_ops {
  *	a page or more, *@reply_size bytes of which may be sent. Many at once.
  *
  * Process context; @fenced may not sleep, the others may. One of @added to
- * @drained at a time for a link. The transport calls @admit to @drained,
+ * @writes at a time for a link. The transport calls @admit to @writes,
  * @message and @request between smartio_recovery_begin() and its end.
  */
 struct smartio_link_client {
