@@ -33,8 +33,8 @@ struct smartio_path;
  * @open: begin a session; give its id, its era, and the offset from a
  *	dma_addr_t to a device address. Under path->session_lock.
  * @close: end session @id; returns when it is over. Under path->session_lock.
- * @stopped: the lender or the link ended session @id, and this host writes to nothing of it
- *	any more; may be NULL. Under path->session_lock.
+ * @stopped: the lender or the link ended session @id, and this host writes to
+ *	nothing of it any more; may be NULL. Under path->session_lock.
  * @revoke: see smartio_revoke()
  * @link_up: whether the lender can be reached now
  * @call: see smartio_call()
