@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Requests of a borrower (smartio_pci) to a lender (smartio_pci_stub) for one
- * PCI function, by smartio_call(), and its notices. All are little endian. Configuration space
- * is the borrower's, a copy: no write to it is a request. The receiver checks
- * every field (request_check.c, reply_check.c).
+ * PCI function, by smartio_call(), and its notices. All are little endian.
+ * Configuration space is the borrower's, a copy: no write to it is a request. The
+ * receiver checks every field (request_check.c, reply_check.c).
  */
 #ifndef _SMARTIO_PCI_PROTO_H
 #define _SMARTIO_PCI_PROTO_H
