@@ -15,8 +15,6 @@
 
 /* A peer that never says that it stopped loses its link. */
 #define LINK_HELD_MAX	(512ULL << 20)
-/* Larger ranges are not led away: they would need as many page tables. */
-#define LINK_LEAD_MAX	(64ULL << 20)
 
 enum link_held_kind {
 	LINK_HELD_PAGES,
@@ -75,8 +73,6 @@ static bool link_lead_away(struct ntb_link *link, dma_addr_t dma, u64 size)
 	size = PAGE_ALIGN(size + offset_in_page(dma));
 	dma &= PAGE_MASK;
 	WARN_ON(iommu_unmap(domain, dma, size) != size);
-	if (size > LINK_LEAD_MAX)
-		return false;
 	for (done = 0; done < size; done += PAGE_SIZE)
 		if (iommu_map(domain, dma + done, away, PAGE_SIZE,
 			      IOMMU_READ | IOMMU_WRITE, GFP_NOIO))

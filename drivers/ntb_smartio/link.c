@@ -292,7 +292,8 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 	if (peer->version && reason) {
 		if (link->open)
 			link_down(link, "refused by the other side");
-		link->peer_generation = peer->generation;
+		/* no echo: whether this host still writes was not asked */
+		link->peer_generation = 0;
 		WRITE_ONCE(link->base.fenced, reason == WIRE_REASON_FENCED);
 		link_set_state(link, SMARTIO_LINK_REFUSED, reason == WIRE_REASON_FENCED ?
 			       "this host is fenced" : link_reason_text(reason));

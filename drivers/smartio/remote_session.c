@@ -301,7 +301,8 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 			       u32 device, unsigned int timeout_ms,
 			       struct wire_opened *opened)
 {
-	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	/* with time for the answer, in which its borrower may give up */
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms / 4 * 3);
 	struct smartio_export *export = export_find(device);
 	struct session *session;
 	struct smartio_holder holder;

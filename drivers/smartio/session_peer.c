@@ -96,7 +96,7 @@ static int session_peer_place(struct session_peer *new)
 	list_for_each_entry(mapping, &session->reaches, of_session) {
 		if (new->addr < mapping->addr + mapping->size &&
 		    mapping->addr < new->addr + new->size)
-			return -EEXIST;
+			return mapping->pending ? -EBUSY : -EEXIST;
 		count++;
 		pending += mapping->pending;
 	}
@@ -257,7 +257,7 @@ static int session_peer_add_far(struct session *session, const uuid_t *host,
  * entered. Returns 0; -EOPNOTSUPP: it has no domain of its own; -ENOENT: there
  * is no such other session or grant, or it ends; -EACCES: the borrower may not
  * reach that itself; -EXDEV: no link to the other lender is up; -EEXIST; -ERANGE:
- * not a place for it; -ENOSPC; -EBUSY: too many at once; -ENOLINK: a link was
+ * not a place for it; -ENOSPC; -EBUSY: too many at once, or it is being mapped; -ENOLINK: a link was
  * lost, or it was unmapped, meanwhile; -EINVAL; -ENOMEM; or why
  * the other lender, or the link to it, does not have it.
  */

@@ -123,7 +123,7 @@ static int mgr_event_log(struct mgr *m, u8 lid, void **log, size_t size)
 
 	for (;;) {
 		if (!*log)
-			*log = kzalloc(size, GFP_KERNEL);
+			*log = kzalloc(size, GFP_KERNEL | __GFP_NOWARN);
 		if (*log)
 			ret = mgr_read_log(m, lid, *log, size);
 		if (ret != -ENOMEM ||

@@ -303,6 +303,9 @@ static bool borrow_lost_retry(struct borrow_function *f,
 	struct smartio_device *target;
 	int ret;
 
+	/* this function is lost itself */
+	if (smartio_session_id(f->sdev) != f->session)
+		return true;
 	peer.grant = 0;
 	ret = borrow_peer_ask_far(f, reach->iova, &peer);
 	/* It may be mapped, and if so, it is not known by which grant. */

@@ -172,7 +172,7 @@ TEST_F(Far, HasItsPlaceFromTheBeginning) {
     second = map(wish());
   };
   EXPECT_EQ(map(wish()), 0);
-  EXPECT_EQ(second, -EEXIST);
+  EXPECT_EQ(second, -EBUSY);
   wire_peer peer = wish();
   peer.addr = 0;
   EXPECT_EQ(map(peer), -ERANGE);
