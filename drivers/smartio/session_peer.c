@@ -257,9 +257,9 @@ static int session_peer_add_far(struct session *session, const uuid_t *host,
  * entered. Returns 0; -EOPNOTSUPP: it has no domain of its own; -ENOENT: there
  * is no such other session or grant, or it ends; -EACCES: the borrower may not
  * reach that itself; -EXDEV: no link to the other lender is up; -EEXIST; -ERANGE:
- * not a place for it; -ENOSPC; -EBUSY: too many at once, or it is being mapped; -ENOLINK: a link was
- * lost, or it was unmapped, meanwhile; -EINVAL; -ENOMEM; or why
- * the other lender, or the link to it, does not have it.
+ * not a place for it; -ENOSPC; -EBUSY: too many at once, or it is being mapped;
+ * -ENOLINK: a link was lost, or it was unmapped, meanwhile; -EINVAL; -ENOMEM; or
+ * why the other lender, or the link to it, does not have it.
  */
 int session_peer_map(struct session *session, const struct wire_peer *peer)
 {
