@@ -10,7 +10,7 @@ namespace smartio {
 
 /// For tests: looks again and again until the condition holds; false if it does not within `time`.
 template <typename Condition>
-bool eventually(const Condition& condition, std::chrono::seconds time = std::chrono::seconds(30)) {
+bool eventually(const Condition& condition, std::chrono::milliseconds time = std::chrono::seconds(30)) {
   return wait_until(Deadline::in(time), [] { std::this_thread::yield(); }, condition);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -35,6 +36,9 @@ class FakeFunction : public Function {
     description_.serial = 0x1122334455667788;
     registers_.resize(kRegisters);
   }
+
+  /// Called before each store to a register takes effect, in the thread that stores.
+  void before_stores(std::function<void()> hook) { before_store_ = std::move(hook); }
 
   /// BAR2 leads to `port` at `base` from now on.
   void open_window(Port& port, BusAddress base) {
@@ -66,6 +70,7 @@ class FakeFunction : public Function {
       if (target_ == nullptr) return {Delivery::unclaimed, transaction.kind};
       return target_->write(base_ + offset, data, transaction);
     }
+    if (before_store_) before_store_();
     const std::scoped_lock lock(mutex_);
     std::memcpy(&registers_[offset], data.data(), data.size());
     ++writes_;
@@ -112,6 +117,7 @@ class FakeFunction : public Function {
   Port* port_ = nullptr;
   Port* target_ = nullptr;
   BusAddress base_{};
+  std::function<void()> before_store_;
   mutable std::mutex mutex_;  // protects registers_, writes_, largest_read_
   std::vector<std::byte> registers_;
   std::uint64_t writes_ = 0;

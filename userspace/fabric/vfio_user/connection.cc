@@ -110,6 +110,7 @@ Connection::Handled Connection::handle(Message& message) {
   const auto command = static_cast<Command>(message.header.command);
   if ((message.header.flags & kFlagTypeMask) == kFlagReply) {
     if (!message.fds.empty()) return fail("a reply with descriptors");
+    flush_stores();  // a completion does not pass posted writes (PCIe base 2.4.1)
     return dma_->reply(message);
   }
   const Rule* const rule = Connection::rule(command);

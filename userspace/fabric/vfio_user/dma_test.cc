@@ -220,6 +220,40 @@ TEST_F(Dma, AReadEndsAtOnceWhenTheGuestDies) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s) << "not by its deadline of 5 s";
 }
 
+// PCIe base 2.4.1: a completion does not pass the posted writes before it.
+TEST_F(Dma, AReplyStaysBehindTheStoresBeforeIt) {
+  std::uint32_t value = 0;
+  std::atomic<bool> answered{false};
+  auto device = std::async(std::launch::async, [&] {
+    const auto delivery = served_.endpoint().read({0xd0000000}, writable_bytes_of(value), kMayWait).delivery;
+    answered = true;
+    return delivery;
+  });
+  Header request;
+  ASSERT_EQ(::recv(client_.socket(), &request, sizeof(request), MSG_WAITALL), 16);
+  std::atomic<bool> overtaken{false};
+  served_.function().before_stores([&] { overtaken = eventually([&] { return answered.load(); }, 200ms); });
+  // in one burst: the server collects the store, and finds the reply behind it
+  struct [[gnu::packed]] {
+    Header store;
+    RegionAccess where;
+    std::uint32_t stored;
+    Header reply;
+    DmaAccess access;
+    std::uint32_t data;
+  } burst{{1, static_cast<std::uint16_t>(Command::region_write), 36, kFlagNoReply, 0},
+          {0x100, 0, 4},
+          0x77,
+          {request.id, request.command, 36, kFlagReply, 0},
+          {0xd0000000, 4},
+          0x11};
+  ASSERT_TRUE(client_.send_raw(bytes_of(burst)));
+  EXPECT_EQ(device.get(), Delivery::qemu);
+  EXPECT_EQ(value, 0x11U);
+  EXPECT_TRUE(eventually([&] { return served_.function().writes() == 1; }));
+  EXPECT_FALSE(overtaken);
+}
+
 TEST_F(Dma, AReplyOfTheWrongSizeEndsTheConnection) {
   std::uint32_t value = 0;
   auto device = std::async(std::launch::async, [&] {
