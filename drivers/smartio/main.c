@@ -7,7 +7,7 @@
  *   hosts.c fence.c                  membership
  *   export.c region.c policy.c session.c group.c lend.c  provider: what this host
  *                                    lends
- *   path.c path_irq.c path_function.c  consumer: what it may use
+ *   path.c path_*.c                  consumer: what it may use
  *   local.c remote_path.c remote_session.c  join consumers and providers; over
  *                                    session_*.c
  *   sysfs.c                          shows all of it

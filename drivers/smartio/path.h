@@ -157,13 +157,23 @@ struct smartio_path {
 };
 
 #define to_path(d) container_of(d, struct smartio_path, sdev)
+#define to_smartio_driver(d) container_of_const(d, struct smartio_driver, driver)
 
+/* path.c */
 int smartio_bus_init(const struct attribute_group **groups);
 void smartio_bus_exit(void);
 
 int smartio_path_init(struct smartio_path *path, struct device *parent);
 int smartio_path_add(struct smartio_path *path);
 void smartio_path_remove(struct smartio_path *path);
+
+/* path_session.c */
+u64 smartio_path_session(struct smartio_path *path);
+
+/* path_event.c */
+int path_events_init(struct smartio_path *path);
+void path_events_free(struct smartio_path *path);
+u64 path_session_take(struct smartio_path *path, u64 *over);
 void smartio_path_ready(struct smartio_path *path);
 void smartio_path_lost(struct smartio_path *path, u64 session, bool offered);
 bool smartio_path_writes(struct smartio_path *path, bool forget);
@@ -172,7 +182,6 @@ void smartio_path_stop(struct smartio_path *path, u64 session);
 int smartio_path_notify(struct smartio_path *path, u64 session,
 			const void *message, size_t size);
 bool smartio_path_full(struct smartio_path *path);
-u64 smartio_path_session(struct smartio_path *path);
 
 /* path_irq.c */
 int path_irqs_init(void);
