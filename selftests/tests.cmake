@@ -21,7 +21,7 @@ set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client
 set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/lost-again failover/flaps failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
-# Of the harness itself, without any host: they run each time, before all clusters, in two halves of a minute and a half.
+# Of the harness itself, without any host: before all clusters, in two halves.
 file(GLOB HARNESS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/harness/*)
 list(FILTER HARNESS EXCLUDE REGEX "\\.")
 list(REMOVE_ITEM HARNESS harness/lib harness/results)
