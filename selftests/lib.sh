@@ -50,6 +50,8 @@ host_returns() {
 	fabric evidence > "$notes/back.$1"
 	rm -f "$notes/away.$1"
 }
+# pci_of HOST DEVICE: where the topology's device is on the bus of its host.
+pci_of() { jq -er --arg h "$1" --arg d "$2" '.hosts[] | select(.name == $h) | .devices[] | select(.name == $d).pci' < "$notes/status"; }
 links_of() { jq -r --arg h "$1" '.hosts[] | select(.name == $h) | .devices[].link // empty' < "$notes/status"; }
 # link_drops LINK: this test makes accesses through LINK's windows reach nothing.
 link_drops() { printf '^%s dropped from_(primary|secondary)$\n' "$1" >> "$notes/announced"; }
@@ -74,7 +76,7 @@ sh_on() { local host=$1 text=$2; shift 2; on "$host" bash -euo pipefail -c "$tex
 in_time() {
 	local host=$1 text=$2; shift 2
 	[ -z "${within:-}" ] || text='n=0
-		until ( '$text' ); do ((++n < 8)) || exit 1; sleep 0.1; done'
+		until ( '$text' ); do status=$?; ((++n < 8 && status < 126)) || exit $status; [ $n != 1 ] || exec 9<> <(:); read -rt 0.1 -u 9 || true; done'
 	sh_on "$host" "$text" "$@"
 }
 # fabric WORDS…: the control socket; prints JSON, fails when the answer is not ok.
@@ -108,9 +110,14 @@ expect_fail() {
 	say "$what: fails with status $status"
 }
 # until_true SECONDS WHAT COMMAND…: polls until COMMAND succeeds; fails at the deadline, which also ends a command on a
-# host that takes longer, naming WHAT. A command that can't be run at all fails at once.
+# host that takes longer, naming WHAT. A command that can't be run at all fails at once. Of `on` and `sh_on` the host itself
+# looks for the condition (in_time).
 until_true() {
 	local deadline=$((SECONDS + $1 * slower)) what=$2 status left pause=1; shift 2
+	case $1 in
+	sh_on) set -- in_time "${@:2}" ;;
+	on) set -- in_time "$2" '"$@"' "${@:3}" ;;
+	esac
 	while :; do
 		left=$((deadline - SECONDS)) status=0
 		within=$((left > 0 ? left : 1)) "$@" > "$notes/polled" 2>&1 || status=$?
@@ -222,13 +229,16 @@ read_status() {
 	done < <(jq -r '.folder, (.hosts[] | [.name, .state] | @tsv)' < "$notes/status")
 }
 
+# A program that a host starts takes 20 ms of a CPU there: what bash does itself, takes less. /run is new at each boot.
 # host_report HOST: its boot, its kernel's taint, and its messages of level warning and worse since the test began. The
 # first test of a boot judges the boot, too.
 host_report() {
 	local since=$marker
 	[ -z "${boot_unjudged[$1]}" ] || since=
-	sh_on "$1" 'echo "boot $(cat /proc/sys/kernel/random/boot_id)"; echo "taint $(cat /proc/sys/kernel/tainted)"
+	sh_on "$1" 'read -r boot < /proc/sys/kernel/random/boot_id; read -r taint < /proc/sys/kernel/tainted
+		echo "boot $boot"; echo "taint $taint"
 		echo "<6>smartio-test has judged this boot" > /dev/kmsg
+		: > /run/smartio-test
 		dmesg -r | awk -v m="$1" "m && index(\$0, m) { delete l; n = 0 } /^<[0-4]>/ { l[n++] = \$0 } END { for (i = 0; i < n; i++) print l[i]; print \"end\" }"' \
 		"$since"
 }
@@ -405,7 +415,8 @@ begin() {
 			cluster boot "$host"
 		fi
 		line=$(sh_on "$host" 'read -r taint < /proc/sys/kernel/tainted; read -r boot < /proc/sys/kernel/random/boot_id
-			first=; [ "$(dmesg | grep -c "smartio-test ")" != 0 ] || first=yes
+			first=; [ -e /run/smartio-test ] || first=yes
+			: > /run/smartio-test
 			echo "<6>$1" > /dev/kmsg
 			echo "$boot $taint $first"' "$marker")
 		read -r boot_of["$host"] taint_of["$host"] boot_unjudged["$host"] <<< "$line"

@@ -4,9 +4,6 @@
 # for them.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-# pci_of HOST DEVICE: where the topology's device is on the bus of its host.
-pci_of() { jq -er --arg h "$1" --arg d "$2" '.hosts[] | select(.name == $h) | .devices[] | select(.name == $d).pci' < "$notes/status"; }
-
 # A kernel without CONFIG_PCI_P2PDMA, as Debian's, says so of each nvme with a CMB.
 ! grep -q '^cmb' "$folder/topology.toml" || log_may lender 'nvme nvme[0-9]+: failed to register the CMB$'
 

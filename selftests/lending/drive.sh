@@ -4,8 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 drive=$(fabric drive list | jq -r '.drives[0].name')
-drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
-[ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
+drive_pci=$(pci_of lender "$drive")
 
 # A borrower without an IOMMU opens all of its memory: drivers map anything.
 declare -A open=()
