@@ -31,9 +31,27 @@ touch /run/load.done
 LOAD
 }
 load_finished() { in_time "$1" '[ -e /run/load.done ]'; }
+# A load is asked for by one command, which looks for its end in the host: with loads on all hosts each command counts.
 load_finish() {
-	on "$1" touch /run/load.stop
-	until_true 180 "the load on $1 to end" load_finished "$1"
-	! on "$1" test -e /run/load.failed || fail "the load on $1: expected no I/O error and every block as written, saw: $(on "$1" cat /run/load.out)"
-	say "verified runs of fio on $1: $(on "$1" cat /run/load.rounds)"
+	local said
+	said=$(sh_on "$1" 'touch /run/load.stop
+		exec 3<> <(:)
+		for ((end = SECONDS + $1; SECONDS < end; )); do [ ! -e /run/load.done ] || break; read -rt 0.2 -u 3 || true; done
+		[ -e /run/load.done ] || { echo "timed out waiting for its end"; exit 1; }
+		[ ! -e /run/load.failed ] || { cat /run/load.out; exit 1; }
+		cat /run/load.rounds' $((180 * slower))) ||
+		fail "the load on $1: expected it to end with no I/O error and every block as written, saw: $said"
+	say "verified runs of fio on $1: $said"
+}
+# disk_goes_on HOST FILE N SECONDS: until the host's disk has completed N more writes.
+disk_goes_on() {
+	local said
+	said=$(sh_on "$1" 'd=$(readlink -f "$1")
+		writes() { read -r _ _ _ _ w _ < /sys/block/${d##*/}/stat; }
+		writes; first=$w
+		exec 3<> <(:)
+		for ((end = SECONDS + $3; SECONDS < end; )); do writes; [ $w -le $((first + $2)) ] || exit 0; read -rt 0.1 -u 3 || true; done
+		echo "$((w - first)) writes"
+		exit 1' "${@:2:2}" $(($4 * slower))) ||
+		fail "timed out waiting for: writes on $1 to go on (expected $3 more in $4 s, saw ${said:-nothing})"
 }

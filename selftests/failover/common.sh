@@ -66,15 +66,16 @@ dual_up() {
 	losses_on "$dual"
 	log_may "$dual" 'subsysnqn .* iopolicy changed from'
 	until_true 30 "both paths of $dual" both_live
-	if [ "$(path 0 failed) $(path 1 failed)" != "0 0" ]; then    # of a test before; new paths count from 0
+	# of a test before; new paths count from 0
+	if [ "$(sh_on "$dual" 'for l in "$@"; do cat /sys/bus/smartio/devices/*-"$l"/nvme/nvme*/smartio/failed; done | xargs' "${links[@]}")" != "0 0" ]; then
 		detach "$dual"
 		attach "$dual"
 		until_true 30 "new paths of $dual" both_live
 	fi
-	iopolicy round-robin
 	# a failed test may have left a timeout and a reader
-	fail_after -1
-	sh_on "$dual" 'touch /run/late.stop; pkill -KILL late_read || true'
+	sh_on "$dual" 'for s in /sys/class/nvme-subsystem/*; do ls $s | grep -q "^nvme[0-9]*n[0-9]*$" && echo round-robin > $s/iopolicy; done
+		for f in /sys/class/nvme/nvme*/fast_io_fail_tmo; do echo -1 > "$f"; done
+		: > /run/late.stop; pkill -KILL late_read || true'
 }
 disk=/run/shared lender_disk=/run/shared
 

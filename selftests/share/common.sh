@@ -10,9 +10,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/../load.sh"
 mapfile -t all < <(hosts)
 mapfile -t borrowers < <(printf '%s\n' "${all[@]}" | grep -vx lender)
 drive=$(fabric drive list | jq -r '.drives[0].name')
-drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
-[ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
-ntbs_of_lender=$(sh_on lender 'grep -l "$1" /sys/bus/pci/devices/*/device | cut -d/ -f6 | cut -d: -f2- | paste -sd "|"' "$ntb_device_id")
+drive_pci=$(pci_of lender "$drive")
+# without their domain
+ntbs_of_lender=$(jq -r '[.hosts[] | select(.name == "lender").devices[] | select(.link).pci | sub("^[0-9a-f]+:"; "")] | join("|")' < "$notes/status")
 
 # losses_on HOST: allows its messages about a lost path: those of the link, of the client and of nvme-core, no others.
 losses_on() {
@@ -48,6 +48,9 @@ at_once() {
 	[ $bad = 0 ] || fail "$what failed on a host"
 }
 
+# others_than HOST: sets others to all hosts but this one.
+others_than() { mapfile -t others < <(printf '%s\n' "${all[@]}" | grep -vx "$1"); }
+
 # ---- coming and going ----
 
 # Of ntb_smartio, a test's own. Emulated hosts that are busy, on a machine that is, stand still for a second now and then.
@@ -55,29 +58,29 @@ link_options=(heartbeat_timeout_ms=3000)
 # load_links HOST: loads the modules that it needs before it can lend or borrow: the NTBs' driver and ntb_smartio. Unloads all
 # others that use the NTBs or the drive.
 load_links() {
-	sh_on "$1" '! { [ -d /sys/module/nvmet_tcp ] || [ -d /sys/module/nvme_tcp ]; } || nvmeof_tcp leave	# of a test that failed
+	sh_on "$1" "$kill_load"'
+		! { [ -d /sys/module/nvmet_tcp ] || [ -d /sys/module/nvme_tcp ]; } || nvmeof_tcp leave	# of a test that failed
 		[ ! -d /sys/module/snvme_probe ] || modprobe -r smartio_nvme snvme_probe	# it may have the path
 		for m in p2p_drive p2p_memory smartio_echo smartio_hostile ntb_netdev ntb_transport ntb_pingpong ntb_perf nvme; do
 			! [ -d /sys/module/$m ] || modprobe -r $m
 		done
-		modprobe "$1"; shift; modprobe ntb_smartio "$@"' "$ntb_driver" ${link_options[@]+"${link_options[@]}"}
-	ntbs_driven "$1"
-}
-# modprobe succeeds if a probe failed: then the NTB has no driver.
-ntbs_driven() {
-	sh_on "$1" 'bad=0
-		for d in $(grep -lx "$1" /sys/bus/pci/devices/*/device); do
-			d=${d%/device}
-			[ -e $d/driver ] || { echo "NTB ${d##*/} of $(hostname) has no driver: $(dmesg | grep -F "$2 ${d##*/}" | tail -1)" >&2; bad=1; }
+		# modprobe succeeds if a probe failed: then the NTB has no driver.
+		[ -d /sys/module/$1 ] || modprobe "$1"
+		bad=0
+		for d in /sys/bus/pci/devices/*; do
+			read -r id < $d/device
+			[ $id != "$2" ] || [ -e $d/driver ] || { echo "NTB ${d##*/} of $(hostname) has no driver: $(dmesg | grep -F "$1 ${d##*/}" | tail -1)" >&2; bad=1; }
 		done
-		exit $bad' "$ntb_device_id" "$ntb_driver"
+		shift 2
+		[ -d /sys/module/ntb_smartio ] || modprobe ntb_smartio "$@"
+		exit $bad' "$ntb_driver" "$ntb_device_id" ${link_options[@]+"${link_options[@]}"}
 }
 links_only() {
-	local host
 	at_once load_links "${all[@]}"
-	for host in "${all[@]}"; do until_true 30 "all links of $host" links_up "$host"; done
+	at_once wait_for_links "${all[@]}"
 }
-links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || { read -r s < $l/state; [ $s = up ]; }; done'; }
+wait_for_links() { until_true 30 "all links of $1" links_up "$1"; }
+links_up() { in_time "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || { read -r s < $l/state; [ $s = up ]; }; done'; }
 
 # new_links: no host has a link any more, so that the next share_up makes them with link_options.
 new_links() { share_down; clients_leave; at_once unload_links "${all[@]}"; }
@@ -101,13 +104,19 @@ unlend() {
 
 # attach HOST [NAME=VALUE…]: the client with these parameters, until its disk can be read.
 attach() {
-	local host=$1; shift
-	sh_on "$host" 'modprobe smartio_nvme "$@"' "$@"
-	attached "$host"
+	local host=$1 found; shift
+	# the same command looks for the disk for a second
+	found=$(sh_on "$host" 'modprobe smartio_nvme "$@"
+		exec 9<> <(:)
+		for ((n = 0; n < 8; n++)); do
+			! ( '"$find_disk"' ) 2> /dev/null || { echo found; break; }
+			read -rt 0.1 -u 9 || true
+		done' "$@")
+	[ -n "$found" ] || attached "$host"
 }
 # Finds the disk: that of the controller whose transport is smartio, by way of its hidden path device nvmeScCnN. nvme-core adds
 # the disk's character device ngXnY after the disk. The block device's node is there before it can be opened.
-find_disk='rm -f /run/shared /run/shared.ctrl
+find_disk='! [ -L /run/shared ] || rm -f /run/shared /run/shared.ctrl
 	for c in /sys/class/nvme/nvme*; do
 		read -r transport < $c/transport && read -r state < $c/state && [ $transport = smartio ] && [ $state = live ] || continue
 		for p in $c/nvme*c*n*; do
@@ -117,16 +126,21 @@ find_disk='rm -f /run/shared /run/shared.ctrl
 		done
 	done
 	exit 1'
-attached() { until_true 60 "the shared disk on $1" sh_on "$1" "$find_disk"; }
+attached() { until_true 60 "the shared disk on $1" in_time "$1" "$find_disk"; }
 detach() {
-	sh_on "$1" '! [ -d /sys/module/smartio_nvme ] || rmmod smartio_nvme; rm -f /run/shared /run/shared.ctrl'
+	sh_on "$1" "${2:-}"'
+		! [ -d /sys/module/smartio_nvme ] || rmmod smartio_nvme
+		! [ -L /run/shared ] || rm -f /run/shared /run/shared.ctrl'
 }
 gone() { sh_on "$1" '! grep -qsx smartio /sys/class/nvme/*/transport'; }
 
 # The drive and the links as the topology has them: nothing goes wrong. A test that failed may leave more.
 settle() {
-	local link
 	at_once kill_load "${all[@]}"
+	settle_drive
+}
+settle_drive() {
+	local link
 	for link in $(fabric link list | jq -r '.links[].name'); do
 		fabric link "$link" up > /dev/null
 		fabric link "$link" slow 0 > /dev/null
@@ -134,24 +148,30 @@ settle() {
 	[ "$(fabric drive "$drive" status | jq .present)" = true ] || { fabric drive "$drive" insert > /dev/null; sh_on lender 'echo 1 > /sys/bus/pci/rescan'; }
 	fabric drive "$drive" resume > /dev/null
 	fast
-	sh_on lender 'for h in /sys/class/smartio_host/*/fenced; do [ ! -e $h ] || [ "$(cat $h)" = 0 ] || basename "$(dirname $h)" > /sys/class/smartio_host/unfence; done'
+	is_lent=$(sh_on lender 'for h in /sys/class/smartio_host/*/fenced; do
+			[ -e $h ] && read -r fenced < $h && [ $fenced != 0 ] || continue
+			basename "$(dirname $h)" > /sys/class/smartio_host/unfence
+		done
+		[ ! -e /sys/class/smartio_export/$1 ] || echo yes' "$drive_pci")
 }
 
-kill_load() { sh_on "$1" 'touch /run/fence.stop; if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; touch /run/load.done; fi'; }
+kill_load=': > /run/fence.stop
+	if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; : > /run/load.done; fi'
+kill_load() { sh_on "$1" "$kill_load"; }
 
 # share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): loads them again.
 share_up() {
-	settle
-	if [ $# -gt 0 ] || ! on lender test -e "/sys/class/smartio_export/$drive_pci"; then share_down; fi
+	settle_drive
+	if [ $# -gt 0 ] || [ -z "$is_lent" ]; then share_down; is_lent=; fi
 	links_only
-	on lender test -e "/sys/class/smartio_export/$drive_pci" || lend
+	[ -n "$is_lent" ] || lend
 	client_parameters=("$@")
 	attach_one() { attach "$1" "${client_parameters[@]}"; }
 	at_once attach_one "${all[@]}"
 }
 share_down() {
-	at_once kill_load "${all[@]}"
-	at_once detach "${all[@]}"
+	kill_and_detach() { detach "$1" "$kill_load"; }
+	at_once kill_and_detach "${all[@]}"
 	unlend
 }
 
@@ -199,11 +219,7 @@ short_check() {
 # Writes that HOST's disk has completed.
 writes_done() { sh_on "$1" 'd=$(readlink /run/shared); read -r _ _ _ _ w _ < /sys/block/${d##*/}/stat; echo $w'; }
 writes_above() { in_time "$1" 'd=$(readlink /run/shared); read -r _ _ _ _ w _ < /sys/block/${d##*/}/stat; [ $w -gt $1 ]' "$2"; }
-load_goes_on() {
-	local begin
-	begin=$(writes_done "$1")
-	until_true "${2:-60}" "the load's writes on $1 to go on" writes_above "$1" $((begin + 30))
-}
+load_goes_on() { disk_goes_on "$1" /run/shared 30 "${2:-60}"; }
 # slow HOST [MS [N]]: the drive delays each command of HOST's queues (the load's, if it runs) by MS (5000). Returns when N (4) of
 # them are in flight there. The default is so long that they are still in flight at the test's next step, even on a busy machine.
 slow() {
@@ -222,6 +238,7 @@ in_flight() {
 }
 load_ended() { load_finished "$1"; }
 stop_load() { load_finish "$1"; }
+last_of_load() { load_goes_on "$1"; stop_load "$1"; }
 
 # ---- blocks that say which host wrote them, in which order and when (userspace/tests/guest/stamps.cc) ----
 

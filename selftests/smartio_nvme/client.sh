@@ -6,8 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../load.sh"
 
 drive=$(fabric drive list | jq -r '.drives[0].name')
-drive_pci=$(sh_on lender 'grep -l 0x010802 /sys/bus/pci/devices/*/class | head -1 | cut -d/ -f6')
-[ -n "$drive_pci" ] || fail "no NVMe drive in the lender"
+drive_pci=$(pci_of lender "$drive")
 
 # The drive as the topology has it, and no load of a test that failed.
 client_settle() {
@@ -74,13 +73,7 @@ start_load() {
 	load_begin lender "$dev" 64 "libaio io_uring" --bssplit=4k/70:64k/20:256k/10 --iodepth=32 --size=8m
 	load_goes_on
 }
-writes_done() { sh_on lender 'read -r _ _ _ _ w _ < /sys/block/$(basename $1)/stat; echo $w' "$dev"; }
-writes_above() { [ "$(writes_done)" -gt "$1" ]; }
-load_goes_on() {
-	local begin
-	begin=$(writes_done)
-	until_true "${1:-90}" "the load's writes to go on" writes_above $((begin + 30))
-}
+load_goes_on() { disk_goes_on lender "$dev" 30 "${1:-90}"; }
 load_ended() { load_finished lender; }
 stop_load() { load_finish lender; }
 # when_busy COMMAND…: runs it on the lender as soon as requests of the load are in flight: something to hold at a loss.
