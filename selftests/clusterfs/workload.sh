@@ -3,7 +3,7 @@
 # All hosts work on one file system at once. Each checks the work of the others (userspace/tests/guest/fs_worker.cc has the
 # checks). Then fio writes and verifies through the file system on all of them. Afterwards fsck finds nothing.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-rounds=${FS_ROUNDS:-20} mib=${FS_MIB:-16}
+rounds=${FS_ROUNDS:-8} mib=${FS_MIB:-16}
 # O2CB has no POSIX locks between hosts (docs/cluster-filesystems.md).
 local_posix=(); [ "$fs" = gfs2 ] || local_posix=(--local-posix)
 
