@@ -88,24 +88,24 @@ stores_refused() {
 
 # The borrowers release their functions first.
 lender_last() { hosts | grep -vx lender; echo lender; }
-links_up() { sh_on "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || [ "$(cat $l/state)" = up ]; done'; }
+links_up() { in_time "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || { read -r s < $l/state; [ $s = up ]; }; done'; }
 # unborrow HOST: it has no function of another host, nor lends one.
-unborrow() {
-	sh_on "$1" 'for b in /sys/bus/smartio/devices/*/borrowed; do [ ! -e $b ] || echo 0 > $b; done
-		for m in smartio_pci smartio_pci_stub; do ! [ -d /sys/module/$m ] || modprobe -r $m; done'
-}
+unborrow() { sh_on "$1" "$unborrow"; }
+unborrow='for b in /sys/bus/smartio/devices/*/borrowed; do [ ! -e $b ] || echo 0 > $b; done
+		for m in smartio_pci smartio_pci_stub; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
+'
 # Sets the links of all hosts up, with nothing lent or borrowed; the state before does not matter. A device that QEMU models
 # fetches its data by eight bytes. Each fetch is a round trip through its QEMU, whose CPUs stand still meanwhile: heartbeats are
 # late.
 lending_begin() {
 	local host
 	for host in $(lender_last); do
-		unborrow "$host"
-		sh_on "$host" 'for d in /sys/bus/pci/devices/*; do
-				! [ -e $d/sriov_numvfs ] || [ "$(cat $d/sriov_numvfs)" = 0 ] || { echo 0 > $d/sriov_numvfs; echo default > $d/reset_method; }
+		sh_on "$host" "$unborrow"'
+			for d in /sys/bus/pci/devices/*; do
+				! [ -e $d/sriov_numvfs ] || { read -r n < $d/sriov_numvfs; [ $n = 0 ]; } || { echo 0 > $d/sriov_numvfs; echo default > $d/reset_method; }
 			done
 			for m in smartio_nvme smartio_nvme_mgr nvme e1000e igb; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
-			for d in /sys/bus/pci/devices/*; do [ "$(cat $d/driver_override)" = "(null)" ] || echo > $d/driver_override; done
+			for d in /sys/bus/pci/devices/*; do read -r driver < $d/driver_override; [ "$driver" = "(null)" ] || echo > $d/driver_override; done
 			modprobe ntb_hw_amd
 			! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio
 			modprobe ntb_smartio heartbeat_timeout_ms=60000; modprobe smartio_pci'
