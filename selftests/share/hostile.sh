@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016,SC2034
-# For tests of a hostile borrower: borrower2 is hostile, for HOSTILE_S seconds (10), while borrower1's verified load continues.
+# For tests of a hostile borrower: borrower2 is hostile, for HOSTILE_S seconds (10, or $enough_s; 20 on the
+# debug kernel), while borrower1's verified load continues.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-seconds=${HOSTILE_S:-$((slower > 1 ? 20 : 10))}
+seconds=${HOSTILE_S:-$((slower > 1 ? 20 : ${enough_s:-10}))}
 seed=${HOSTILE_SEED:-$RANDOM}
 victim=${borrowers[0]}
 hostile=${borrowers[1]:-}
