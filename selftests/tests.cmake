@@ -50,7 +50,8 @@ endif()
 # is for make check-long.
 # The drive's model has unit tests, and the hosts' verified I/O in all of share/: the stock driver shows the model's other sides.
 set(NVME_HERE ${NVME})
-list(REMOVE_ITEM NVME_HERE nvme/fio-verify nvme/poll-queues nvme/discard-zeroes nvme/timeouts)
+# Cluster file systems run on the same model.
+list(REMOVE_ITEM NVME_HERE nvme/fio-verify nvme/poll-queues nvme/discard-zeroes nvme/timeouts nvme/filesystem)
 # With the IOMMUs on, only what they can change: how the drive and the NTBs reach memory, mapped and unmapped while I/O is
 # in progress. What a command does at the drive, or a doorbell at the NTB, is the same with them off.
 set(NVME_IOMMU nvme/probe nvme/passthrough nvme/reset-under-load)
@@ -59,9 +60,10 @@ set(FAULTS_IOMMU faults/removed-ntb)
 # The stock drivers on the other family: the link, its doorbells, and copies through the windows.
 set(NTB_INTEL_SPR ntb/link)
 set(NTB_INTEL_ICX ntb/silent ntb/perf)
-# The stock NTB drivers without an IOMMU: but for the network, which is looked at with them, and for what Ice Lake has.
+# The stock NTB drivers without an IOMMU: but for the network, which is looked at with them, and for what Ice Lake has. ntb_pingpong
+# runs in ntb/kselftest and in faults/removed-ntb, with a pulled cable in ntb/link.
 set(NTB_HERE ${NTB})
-list(REMOVE_ITEM NTB_HERE ntb/netdev ${NTB_INTEL_ICX})
+list(REMOVE_ITEM NTB_HERE ntb/netdev ntb/pingpong ${NTB_INTEL_ICX})
 # Ours on it: with the borrowers' IOMMUs, and with a pool in a window that leads to multiples of its size.
 set(LINKS_INTEL_SPR)
 set(LINKS_INTEL_ICX smartio/link smartio/stuck-window)
@@ -114,15 +116,14 @@ if(SMARTIO_LONG)
 endif()
 
 on_cluster(share star share/ledger ${SHARE_HERE} ${HOSTILE} ${GFS2_HERE})
-on_cluster(ocfs2 star ${OCFS2_HERE})
 on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS} ${LENDING_NOIOMMU})
 on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_IOMMU} ${LENDING_IOMMU})
 on_cluster(intel-spr pair-intel-spr ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR})
 on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX})
 on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL})
 on_cluster(share-iommu star-iommu ${SHARE_IOMMU})
-on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
-on_cluster(share-pair pair ${LENDING} ${SHARE_AGAIN} share/large-queues share/pcie-error)
+on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
+  ${LENDING} ${SHARE_AGAIN} share/large-queues share/pcie-error)
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)
@@ -143,21 +144,23 @@ if(SMARTIO_LONG)
     on_cluster(dual-${iommu} pair-${iommu}-dual ${FAILOVER})
   endforeach()
 endif()
-on_cluster(p2p star-p2p ${P2P_HERE} ${P2P_LONG})
-# side-by-side brings a pair up besides, the others one of their own.
-on_cluster(tool "star;pair" cluster/tool cluster/side-by-side)
-on_cluster(own "-;pair" share/lender-idle lending/idle-lender cluster/instructions cluster/evidence)
+# Not with GFS2's: hosts have one cluster file system at a time. side-by-side brings a pair up besides.
+on_cluster(p2p "star-p2p;pair" ${P2P_HERE} ${P2P_LONG} ${OCFS2_HERE} cluster/tool cluster/side-by-side)
+# They count instructions. evidence brings a pair of its own up.
+set(up_own --count-instructions)
+on_cluster(own "pair;pair" cluster/instructions share/lender-idle lending/idle-lender cluster/evidence)
 on_cluster(cpus pair-cpus share/cpus)
 set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
-set(DEVICES_IOMMU lending/edu lending/pcie-error)
+set(PEERS_TOO lending/edu lending/pcie-error)
 # Guests in emulated hosts take minutes: here one of a borrower.
 set(VM vm/lent)
 set(VM_STAR)
 set(VFS lending/vfs lending/hostile)
 if(SMARTIO_LONG)
   list(APPEND DEVICES lending/nvme lending/igb)
-  set(DEVICES_IOMMU ${DEVICES} ${DEVICES_IOMMU} lending/two)
+  on_cluster(lending-iommu pair-lending-iommu ${DEVICES} ${PEERS_TOO} lending/two)
+  set(PEERS_TOO)
   list(APPEND DEVICES lending/edu)
   list(APPEND VFS lending/vfs-nvme)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)
@@ -165,9 +168,8 @@ if(SMARTIO_LONG)
 endif()
 on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn ${DEVICES}
   lending/two)
-on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
-# Functions that reach each other, of one lender and of two.
-on_cluster(peers pair-peers lending/peer-to-peer lending/drive-to-drive)
+# Functions that reach each other, of one lender and of two. The lender's IOMMU is on, too.
+on_cluster(peers pair-peers lending/peer-to-peer lending/drive-to-drive ${PEERS_TOO})
 on_cluster(peers-triangle triangle-peers lending/two-lenders)
 # Virtual functions of one device, and a function that two borrowers fight for.
 on_cluster(vfs star-vfs ${VFS})
