@@ -18,13 +18,16 @@ client_settle() {
 }
 # The manager has the drive.
 client_lend() {
-	sh_on lender '[ -e /sys/class/smartio_export/$1 ] && exit
-		! [ -d /sys/module/nvme ] || modprobe -r nvme
-		modprobe ntb_smartio; modprobe smartio_nvme_mgr
-		echo smartio_nvme_mgr > /sys/bus/pci/devices/$1/driver_override
-		echo $1 > /sys/bus/pci/drivers_probe' "$drive_pci"
-	until_true 30 "the drive to be lent" on lender test -e "/sys/class/smartio_export/$drive_pci"
-	manager=$(sh_on lender 'cd /sys/bus/pci/devices/$1/nvme; echo nvme*' "$drive_pci")
+	manager=$(sh_on lender 'if [ ! -e /sys/class/smartio_export/$1 ]; then
+			! [ -d /sys/module/nvme ] || modprobe -r nvme
+			modprobe ntb_smartio; modprobe smartio_nvme_mgr
+			echo smartio_nvme_mgr > /sys/bus/pci/devices/$1/driver_override
+			echo $1 > /sys/bus/pci/drivers_probe
+			exec 9<> <(:)
+			for ((end = SECONDS + $2; SECONDS < end; )); do [ ! -e /sys/class/smartio_export/$1 ] || break; read -rt 0.1 -u 9 || true; done
+			[ -e /sys/class/smartio_export/$1 ]
+		fi
+		cd /sys/bus/pci/devices/$1/nvme; echo nvme*' "$drive_pci" $((30 * slower))) || fail "the drive to be lent: expected it in 30 s"
 }
 # client_up [NAME=VALUE…]: loads the client again with these parameters; waits for its disk.
 client_up() {
@@ -37,20 +40,25 @@ client_up() {
 client_down() { sh_on lender '! [ -d /sys/module/smartio_nvme ] || modprobe -r smartio_nvme'; }
 client_ready() {
 	until_true 60 "the client's disk on the lender" client_find
-	ctrl=$(client_find)
-	dev=/dev/$(sh_on lender 'cd /sys/class/nvme/$1; for p in nvme*c*n*; do basename $p | sed "s/c[0-9]*n/n/"; done | head -1' "$ctrl")
-	until_true 30 "$dev on the lender" on lender test -b "$dev"
+	read -r ctrl dev < <(tail -1 "$notes/polled")
 }
+# Prints the controller and the disk, as soon as there are both.
 client_find() {
-	sh_on lender 'cd /sys/class/nvme; for c in nvme*; do
-		[ "$(cat $c/transport)" = smartio ] && [ "$(cat $c/state)" = live ] && ls -d $c/nvme*c*n* > /dev/null 2>&1 && echo $c && exit
-	done; exit 1'
+	in_time lender 'for c in /sys/class/nvme/nvme*; do
+			read -r transport < $c/transport && read -r state < $c/state && [ $transport = smartio ] && [ $state = live ] || continue
+			for p in $c/nvme*c*n*; do
+				p=${p##*/} d=/dev/${p%%c*}n${p##*n}
+				[ -b $d ] || continue
+				echo ${c##*/} $d; exit 0
+			done
+		done 2> /dev/null
+		exit 1'
 }
 client_gone() { sh_on lender '! grep -qsx smartio /sys/class/nvme/*/transport'; }
 stat() { on lender cat "/sys/class/nvme/$ctrl/smartio/$1"; }
-stat_above() { [ "$(stat "$1")" -gt "$2" ]; }
-state_is() { [ "$(on lender cat "/sys/class/nvme/$ctrl/smartio/path_state")" = "$1" ]; }
-live() { [ "$(on lender cat "/sys/class/nvme/$ctrl/state")" = live ] && state_is up; }
+stat_above() { in_time lender 'read -r v < /sys/class/nvme/$1/smartio/$2; [ $v -gt $3 ]' "$ctrl" "$1" "$2"; }
+state_is() { in_time lender 'read -r s < /sys/class/nvme/$1/smartio/path_state; [ "$s" = "$2" ]' "$ctrl" "$1"; }
+live() { in_time lender 'read -r state < /sys/class/nvme/$1/state; read -r path < /sys/class/nvme/$1/smartio/path_state; [ "$state $path" = "live up" ]' "$ctrl"; }
 slow() { fabric drive "$drive" fault delay any "${1:-200}ms" > /dev/null; }
 
 # What losses that a test asks for make kernels say.
