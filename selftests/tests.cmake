@@ -118,7 +118,8 @@ endif()
 on_cluster(share star share/ledger ${SHARE_HERE} ${HOSTILE} ${GFS2_HERE})
 on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS} ${LENDING_NOIOMMU})
 on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_IOMMU} ${LENDING_IOMMU})
-on_cluster(intel-spr pair-intel-spr ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR})
+# side-by-side brings a pair up besides: here, where few tests hold the CPUs of both.
+on_cluster(intel-spr "pair-intel-spr;pair" ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR} cluster/side-by-side)
 on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX})
 on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL})
 on_cluster(share-iommu star-iommu ${SHARE_IOMMU})
@@ -144,11 +145,12 @@ if(SMARTIO_LONG)
     on_cluster(dual-${iommu} pair-${iommu}-dual ${FAILOVER})
   endforeach()
 endif()
-# Not with GFS2's: hosts have one cluster file system at a time. side-by-side brings a pair up besides.
-on_cluster(p2p "star-p2p;pair" ${P2P_HERE} ${P2P_LONG} ${OCFS2_HERE} cluster/tool cluster/side-by-side)
-# They count instructions. evidence brings a pair of its own up.
+# Not with GFS2's: hosts have one cluster file system at a time.
+on_cluster(p2p star-p2p ${P2P_HERE} ${P2P_LONG} ${OCFS2_HERE} cluster/tool)
 set(up_own --count-instructions)
-on_cluster(own "pair;pair" cluster/instructions share/lender-idle lending/idle-lender cluster/evidence)
+on_cluster(own pair cluster/instructions share/lender-idle lending/idle-lender)
+# It brings a pair of its own up.
+on_cluster(evidence "-;pair" cluster/evidence)
 on_cluster(cpus pair-cpus share/cpus)
 set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
