@@ -146,7 +146,7 @@ if(SMARTIO_LONG)
   endforeach()
 endif()
 # Not with GFS2's: hosts have one cluster file system at a time.
-on_cluster(p2p star-p2p ${P2P_HERE} ${P2P_LONG} ${OCFS2_HERE} cluster/tool)
+on_cluster(p2p star-p2p cluster/tool ${P2P_HERE} ${P2P_LONG} ${OCFS2_HERE})
 set(up_own --count-instructions)
 on_cluster(own pair cluster/instructions share/lender-idle lending/idle-lender)
 # It brings a pair of its own up.
@@ -154,15 +154,14 @@ on_cluster(evidence "-;pair" cluster/evidence)
 on_cluster(cpus pair-cpus share/cpus)
 set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
-set(PEERS_TOO lending/edu lending/pcie-error)
+set(DEVICES_IOMMU lending/edu lending/pcie-error)
 # Guests in emulated hosts take minutes: here one of a borrower.
 set(VM vm/lent)
 set(VM_STAR)
 set(VFS lending/vfs lending/hostile)
 if(SMARTIO_LONG)
   list(APPEND DEVICES lending/nvme lending/igb)
-  on_cluster(lending-iommu pair-lending-iommu ${DEVICES} ${PEERS_TOO} lending/two)
-  set(PEERS_TOO)
+  set(DEVICES_IOMMU ${DEVICES} ${DEVICES_IOMMU} lending/two)
   list(APPEND DEVICES lending/edu)
   list(APPEND VFS lending/vfs-nvme)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)
@@ -170,8 +169,9 @@ if(SMARTIO_LONG)
 endif()
 on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn ${DEVICES}
   lending/two)
-# Functions that reach each other, of one lender and of two. The lender's IOMMU is on, too.
-on_cluster(peers pair-peers lending/peer-to-peer lending/drive-to-drive ${PEERS_TOO})
+on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
+# Functions that reach each other, of one lender and of two.
+on_cluster(peers pair-peers lending/peer-to-peer lending/drive-to-drive)
 on_cluster(peers-triangle triangle-peers lending/two-lenders)
 # Virtual functions of one device, and a function that two borrowers fight for.
 on_cluster(vfs star-vfs ${VFS})
