@@ -53,12 +53,18 @@ network_down() {
 	sh_on "$1" 'ip addr flush dev $1; ip link set $1 down' "$2"
 	sh_on "$3" 'ip addr del 10.78.0.2/24 dev eth0'
 }
+# iperf_serve HOST: it has its pid file before it listens on port 5201.
+iperf_serve() {
+	sh_on "$1" 'iperf3 -s -D -I /run/iperf3.pid'
+	until_true 10 "iperf3's server" sh_on "$1" '[ -s /run/iperf3.pid ] && grep -qsE ":1451 [0-9A-F]+:0000 0A" /proc/net/tcp /proc/net/tcp6'
+}
+# iperf3 does not count the bytes that are in flight at its end: at most two of its blocks of 128 KiB.
+iperf_uncounted=$((2 * 128 << 10))
 # iperf HOST PEER SIZE: both ways, so many bytes ("8M"), or for so long ("30s").
 iperf() {
-	local way out got much=(-n "$3") least=$((${3%[Ms]} * 900000))
+	local way out got much=(-n "$3") least=$(((${3%[Ms]} << 20) - iperf_uncounted))
 	[ "$3" = "${3%s}" ] || much=(-t "${3%s}") least=$((${3%s} * 10000))
-	sh_on "$2" 'iperf3 -s -D -I /run/iperf3.pid'
-	until_true 10 "iperf3's server" on "$2" test -s /run/iperf3.pid
+	iperf_serve "$2"
 	for way in "" -R; do
 		# shellcheck disable=SC2086
 		out=$(on "$1" iperf3 -c 10.78.0.2 "${much[@]}" -w 64K -J $way)
@@ -104,6 +110,8 @@ lending_begin() {
 			for d in /sys/bus/pci/devices/*; do
 				! [ -e $d/sriov_numvfs ] || { read -r n < $d/sriov_numvfs; [ $n = 0 ]; } || { echo 0 > $d/sriov_numvfs; echo default > $d/reset_method; }
 			done
+			pkill iperf3 || true
+			ip addr del 10.78.0.2/24 dev eth0 2> /dev/null || true
 			for m in smartio_nvme smartio_nvme_mgr nvme e1000e igb; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
 			for d in /sys/bus/pci/devices/*; do read -r driver < $d/driver_override; [ "$driver" = "(null)" ] || echo > $d/driver_override; done
 			modprobe ntb_hw_amd

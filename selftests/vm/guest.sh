@@ -139,7 +139,8 @@ guest_kill() {
 	in_guest_folder "$1" "$2" 'kill -9 $(< $d/pid)'
 	until_true 60 "QEMU of guest $2 to end" guest_ended "$1" "$2"
 }
-guest_ended() { in_guest_folder "$1" "$2" '! alive'; }
+# Its first thread may end before the others, which have vfio's files still.
+guest_ended() { in_guest_folder "$1" "$2" '! alive || exit 1; set -- /proc/$(< $d/pid)/task/*; [ $# -le 1 ]'; }
 # Ends all guests of the host, with their files.
 guests_end() { sh_on "$1" 'shopt -s nullglob; for p in /run/guest-*/pid; do kill -9 $(< $p) 2> /dev/null || :; done; rm -rf /run/guest-*'; }
 
