@@ -354,36 +354,52 @@ static bool link_cable(struct ntb_link *link)
 }
 
 /*
- * Why a link that is up has to be taken down, or NULL. Silence counts only
- * while this host itself ran: a host that was stopped must not blame the other.
- *
- * A heartbeat proves that the cable is in. The driver is asked only without
- * one, or at an event: ntb_hw_amd reads a register of the peer for that, a
- * round trip that stalls a CPU. A cable that was out has lost the writes posted
- * meanwhile, even if it is back by now.
+ * The other side of a link that is up has shown since the last tick that it
+ * lives, and that it means this generation.
  */
-static const char *link_trouble(struct ntb_link *link,
-				const struct link_spads *peer,
-				unsigned int elapsed_ms)
+static bool link_heard(struct ntb_link *link)
 {
 	union wire_count count = {
 		.word = READ_ONCE(link->boot->heartbeat.word),
 	};
 
+	if (le32_to_cpu(count.generation) != link->base.generation ||
+	    le32_to_cpu(count.count) == link->peer_heartbeat)
+		return false;
+	link->peer_heartbeat = le32_to_cpu(count.count);
+	return true;
+}
+
+/*
+ * Why a link that is up has to be taken down, or NULL. Silence counts only
+ * while this host itself ran: a host that was stopped must not blame the other.
+ *
+ * A heartbeat proves that the cable is in, and that the other side has this
+ * link up. Registers are read only without one: each read stalls a CPU, and
+ * ntb_hw_amd asks the peer's side for the state of the link. A peer that
+ * leaves, restarts or refuses this host sends none. A cable that was out has
+ * lost the writes posted meanwhile, even if it is back by now.
+ */
+static const char *link_trouble(struct ntb_link *link, unsigned int elapsed_ms)
+{
+	bool heard = link_heard(link);
+	struct link_spads peer;
+
 	if (xchg(&link->cut, false))
 		return "no cable";
-	if (!peer->version)
-		return link_left;
-	if (peer->version != WIRE_VERSION ||
-	    peer->generation != link->peer_generation)
-		return "the peer restarted";
-	if (WIRE_FLAGS_REASON(peer->flags))
-		return "refused by the other side";
+	if (!heard) {
+		link_spads_read(link, &peer);
+		if (!peer.version)
+			return link_left;
+		if (peer.version != WIRE_VERSION ||
+		    peer.generation != link->peer_generation)
+			return "the peer restarted";
+		if (WIRE_FLAGS_REASON(peer.flags))
+			return "refused by the other side";
+	}
 	if (link->base.client->fenced(&link->base.peer.uuid))
 		return "fenced";
-	if (le32_to_cpu(count.generation) == link->base.generation &&
-	    le32_to_cpu(count.count) != link->peer_heartbeat) {
-		link->peer_heartbeat = le32_to_cpu(count.count);
+	if (heard) {
 		link->silent_ms = 0;
 		return NULL;
 	}
@@ -395,7 +411,20 @@ static const char *link_trouble(struct ntb_link *link,
 	return NULL;
 }
 
-static unsigned int link_step(struct ntb_link *link)
+/*
+ * Heartbeats of all links fall together, so that one timer wakes the CPU. The
+ * first one of a link comes after half of the period to one and a half.
+ */
+static unsigned long link_next_heartbeat(void)
+{
+	unsigned long period = msecs_to_jiffies(link_heartbeat_ms);
+	unsigned long delay = period - jiffies % period;
+
+	return delay < period / 2 ? delay + period : delay;
+}
+
+/* Returns in how many jiffies the next step is due. */
+static unsigned long link_step(struct ntb_link *link)
 {
 	ktime_t now = ktime_get();
 	unsigned int elapsed_ms = clamp(ktime_ms_delta(now, link->last_tick),
@@ -404,42 +433,43 @@ static unsigned int link_step(struct ntb_link *link)
 	const char *why;
 
 	link->last_tick = now;
-	link_spads_read(link, &peer);
 	why = xchg(&link->restart, NULL);
 	if (link->base.state != SMARTIO_LINK_UP) {
 		WRITE_ONCE(link->cut, false);
 	} else {
 		if (!why)
-			why = link_trouble(link, &peer, elapsed_ms);
+			why = link_trouble(link, elapsed_ms);
 		if (!why) {
 			link->heartbeat++;
 			writeq((u64)link->heartbeat << 32 |
 			       link->peer_generation,
 			       &link->peer_boot->heartbeat.word);
 			/* an interrupt may have been lost */
-			queue_work(link->rx.wq, &link->rx.work);
-			return link_heartbeat_ms;
+			if (link_rx_waits(link))
+				queue_work(link->rx.wq, &link->rx.work);
+			return link_next_heartbeat();
 		}
 	}
 	if (why && (link->base.state == SMARTIO_LINK_UP || link->open))
 		link_down(link, why);
-	return link_join(link, link_cable(link), &peer);
+	link_spads_read(link, &peer);
+	return msecs_to_jiffies(link_join(link, link_cable(link), &peer));
 }
 
 static void link_tick(struct work_struct *work)
 {
 	struct ntb_link *link = container_of(to_delayed_work(work),
 						 struct ntb_link, tick);
-	unsigned int delay_ms, flags;
+	unsigned long delay;
+	unsigned int flags;
 
 	if (READ_ONCE(link->removed))
 		return;
 	flags = smartio_recovery_begin();
-	delay_ms = link_step(link);
+	delay = link_step(link);
 	smartio_recovery_end(flags);
 	if (!READ_ONCE(link->removed))
-		queue_delayed_work(link->wq, &link->tick,
-				   msecs_to_jiffies(delay_ms));
+		queue_delayed_work(link->wq, &link->tick, delay);
 }
 
 /* ---- events of the NTB ---- */

@@ -394,6 +394,7 @@ void link_holder_stopped(struct ntb_link *link,
 int link_ring_init(struct ntb_link *link);
 void link_ring_exit(struct ntb_link *link);
 void link_ring_reset(struct ntb_link *link);
+bool link_rx_waits(struct ntb_link *link);
 int link_spare_init(struct ntb_link *link);
 void link_spare_exit(struct ntb_link *link);
 void *link_buffer(struct ntb_link *link, size_t size);

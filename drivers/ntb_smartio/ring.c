@@ -334,7 +334,7 @@ static void link_rx_ack(struct ntb_link *link)
 {
 	if (link->rx.acked == link->rx.consumed)
 		return;
-	link->rx.acked = link->rx.consumed;
+	WRITE_ONCE(link->rx.acked, link->rx.consumed);
 	writeq((u64)link->rx.acked << 32 | link->peer_generation,
 	       &link->peer_boot->consumed.word);
 }
@@ -370,11 +370,38 @@ enum link_rx {
 
 static void link_rx_advance(struct ntb_link *link, u32 slots)
 {
-	link->rx.sequence++;
-	link->rx.consumed += slots;
-	link->rx.position += slots;
-	if (link->rx.position == LINK_RING_SLOTS)
-		link->rx.position = 0;
+	u32 position = link->rx.position + slots;
+
+	/* link_rx_waits() may read them meanwhile */
+	WRITE_ONCE(link->rx.sequence, link->rx.sequence + 1);
+	WRITE_ONCE(link->rx.consumed, link->rx.consumed + slots);
+	WRITE_ONCE(link->rx.position,
+		   position == LINK_RING_SLOTS ? 0 : position);
+}
+
+/* Whether the slot at @position begins message @sequence + 1. */
+static bool link_rx_full(struct ntb_link *link, u32 generation, u32 position,
+			 u32 sequence)
+{
+	const void *slot = link->rx.ring + (size_t)position * WIRE_SLOT;
+	u64 expected = (u64)(sequence + 1) << 32 | generation;
+
+	return le64_to_cpu(READ_ONCE(*(const __le64 *)(slot +
+			offsetof(struct wire_head, generation)))) == expected;
+}
+
+/*
+ * The receiver has something to do, as far as can be seen while it may be at
+ * work: then it looks for more by itself.
+ */
+bool link_rx_waits(struct ntb_link *link)
+{
+	u32 generation;
+
+	return link_is_up(link, &generation) &&
+	       (READ_ONCE(link->rx.acked) != READ_ONCE(link->rx.consumed) ||
+		link_rx_full(link, generation, READ_ONCE(link->rx.position),
+			     READ_ONCE(link->rx.sequence)));
 }
 
 /* One message. */
@@ -382,14 +409,13 @@ static enum link_rx link_rx_one(struct ntb_link *link, u32 generation)
 {
 	const void *slot = link->rx.ring +
 			   (size_t)link->rx.position * WIRE_SLOT;
-	u64 expected = (u64)(link->rx.sequence + 1) << 32 | generation;
 	struct wire_message message = {};
 	struct wire_head head;
 	void *payload = NULL;
 	int slots;
 
-	if (le64_to_cpu(READ_ONCE(*(const __le64 *)(slot +
-			offsetof(struct wire_head, generation)))) != expected)
+	if (!link_rx_full(link, generation, link->rx.position,
+			  link->rx.sequence))
 		return LINK_RX_NONE;
 	dma_rmb();	/* the rest was written before it */
 	memcpy(&head, slot, sizeof(head));
