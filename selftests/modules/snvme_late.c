@@ -68,6 +68,7 @@ static unsigned long late_call(unsigned long a, unsigned long b,
 static int late_handler(struct kprobe *probe, struct pt_regs *regs)
 {
 	const unsigned int scope = PF_MEMALLOC | PF_MEMALLOC_NOIO;
+	unsigned int context = irq_count();
 	int i;
 
 	for (i = 0; i < LATE_TASKS; i++) {
@@ -79,7 +80,13 @@ static int late_handler(struct kprobe *probe, struct pt_regs *regs)
 	atomic_inc(&calls);
 	if ((current->flags & scope) == scope)
 		atomic_inc(&recovering);
-	if (in_interrupt())
+	/*
+	 * Without the function tracer the probe is a breakpoint, whose handler
+	 * counts as an NMI (exc_int3()).
+	 */
+	if (in_nmi())
+		context -= NMI_OFFSET + HARDIRQ_OFFSET;
+	if (context)
 		return 0;
 	/* before the other: who unloads it waits for this one */
 	atomic_inc(&held);
@@ -91,8 +98,18 @@ static int late_handler(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
+/*
+ * Keeps the probe from becoming a jump (kprobes.rst, "Changing Execution
+ * Path"): what late_handler() does to the registers would be lost.
+ */
+static void late_after(struct kprobe *probe, struct pt_regs *regs,
+		       unsigned long flags)
+{
+}
+
 static struct kprobe late_probe = {
 	.pre_handler = late_handler,
+	.post_handler = late_after,
 };
 
 /* In place of the function. */
