@@ -29,8 +29,8 @@ skip() { printf 'SKIP %s: %s\n' "$test_name" "$*"; skipped=1; exit 4; }
 
 # A test's command to the hardware announces the messages and the evidence that follow from it. A host that ends or boots
 # says so in its log; meanwhile it reaches nothing, and nothing reaches it. Nothing crosses a cable that is out. A host that
-# is back is judged again: reset and boot return when it answers. Its cables stay announced, since lib.sh does not know when
-# a link is up again.
+# is back is judged again: reset and boot return when it answers. Its cables stay announced, as one does that is put back, until
+# the test says that the link is up again (link_back).
 cluster() {
 	case $1 in kill | reset | boot) host_ends "$2" ;; esac
 	SMARTIO_TOP=$top "$cluster_tool" "$@" || return $?    # said outright: judge runs in a trap
@@ -43,7 +43,7 @@ host_ends() {
 	local link
 	printf '%s\n' "$1" >> "$notes/booted"
 	: > "$notes/away.$1"
-	for link in $(links_of "$1"); do link_drops "$link"; done
+	for link in $(links_of "$1"); do link_cut "$link"; done
 }
 # What its devices did until now is excused.
 host_returns() {
@@ -53,8 +53,28 @@ host_returns() {
 # pci_of HOST DEVICE: where the topology's device is on the bus of its host.
 pci_of() { jq -er --arg h "$1" --arg d "$2" '.hosts[] | select(.name == $h) | .devices[] | select(.name == $d).pci' < "$notes/status"; }
 links_of() { jq -r --arg h "$1" '.hosts[] | select(.name == $h) | .devices[].link // empty' < "$notes/status"; }
-# link_drops LINK: this test makes accesses through LINK's windows reach nothing.
+# link_drops LINK: this test makes accesses through LINK's windows reach nothing, at any time.
 link_drops() { printf '^%s dropped from_(primary|secondary)$\n' "$1" >> "$notes/announced"; }
+# link_cut LINK: they reach nothing from now on. Drops before that are judged.
+link_cut() {
+	local before=$notes/up.$1 name more
+	[ ! -e "$notes/cut.$1" ] || [ -e "$before" ] || return 0
+	[ -e "$before" ] || before=$notes/evidence.before
+	while IFS=$'\t' read -r name more; do
+		allowed_by_fabric "$name" || printf 'fabric: %s: %s more while the link was up\n' "$name" "$more" >> "$notes/lost"
+	done < <(cluster fabric evidence | jq -r --arg l "$1 dropped " --slurpfile b "$before" '.evidence | to_entries[] |
+		select(.key | startswith($l)) | [.key, .value - ($b[0].evidence[.key] // 0)] | select(.[1] > 0) | @tsv')
+	rm -f "$notes/up.$1"
+	: > "$notes/cut.$1"
+}
+# link_back [LINK…]: both sides have their links over these cables up, or over all. Their drops are judged again.
+link_back() {
+	local link
+	[ $# -gt 0 ] || for link in "$notes"/cut.*; do [ ! -e "$link" ] || set -- "$@" "${link##*/cut.}"; done
+	[ $# -gt 0 ] || return 0
+	fabric evidence > "$notes/back"
+	for link in "$@"; do cp "$notes/back" "$notes/up.$link"; done
+}
 
 # A host with the debug kernel takes its time: all deadlines are so many times as far away.
 slower=1
@@ -83,11 +103,11 @@ in_time() {
 fabric() {
 	local link
 	case "$1 ${3:-} ${4:-}" in
-	'link down '* | 'link silent '* | 'link flap '*) link_drops "$2" ;;
+	'link down '* | 'link silent '* | 'link flap '*) link_cut "$2" ;;
 	'drive remove '*) printf '\\.%s dma_\n' "$2" >> "$notes/announced" ;;
 	'device '*' remove')
 		printf '^%s\\.%s dma_\n' "$2" "$3" >> "$notes/announced"
-		for link in $(links_of "$2"); do link_drops "$link"; done ;;
+		for link in $(links_of "$2"); do link_cut "$link"; done ;;
 	esac
 	cluster fabric "$@"
 }
@@ -229,9 +249,9 @@ read_status() {
 	done < <(jq -r '.folder, (.hosts[] | [.name, .state] | @tsv)' < "$notes/status")
 }
 
-# A program that a host starts takes 20 ms of a CPU there: what bash does itself, takes less. /run is new at each boot.
 # host_report HOST: its boot, its kernel's taint, and its messages of level warning and worse since the test began. The
-# first test of a boot judges the boot, too.
+# first test of a boot judges the boot, too. A program that a host starts takes 20 ms of a CPU there: bash's own words take less.
+# /run is new at each boot.
 host_report() {
 	local since=$marker
 	[ -z "${boot_unjudged[$1]}" ] || since=
@@ -318,13 +338,17 @@ judge_host() {
 }
 
 judge_fabric() {
-	local name count before host
+	local name count before host link
 	fabric evidence > "$notes/evidence" || complain "the fabric gives no evidence"
 	while IFS=$'\t' read -r name count before; do
 		if [[ $name = *.*" dma_"* ]]; then
 			host=${name%%.*}
 			[ ! -e "$notes/away.$host" ] || continue
 			[ ! -e "$notes/back.$host" ] || before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$notes/back.$host")
+		elif [ -e "$notes/cut.${name%% *}" ]; then
+			link=${name%% *}
+			[ -e "$notes/up.$link" ] || continue
+			before=$(jq --arg n "$name" '.evidence[$n] // 0' < "$notes/up.$link")
 		fi
 		[ "$count" = "$before" ] || allowed_by_fabric "$name" || complain "fabric: $name: $((count - before)) more"
 	done < <(jq -rs '.[0].evidence as $before | .[1].evidence | to_entries[] | [.key, .value, $before[.key] // 0] | @tsv' \

@@ -20,6 +20,8 @@ path_is() { in_time "$dual" 'read -r v < $(echo /sys/bus/smartio/devices/*-"$1"/
 live() { sh_on "$dual" 'grep -qx live /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/state' "${links[$1]}"; }
 both_live() { in_time "$dual" 'for l in "$@"; do grep -qsx live /sys/bus/smartio/devices/*-"$l"/nvme/nvme*/state || exit 1; done' "${links[@]}"; }
 smartio_both_live() { both_live; }
+# both_paths [WHEN]: there are both, and the links that they use.
+both_paths() { until_true 60 "both paths${1:+ ($1)}" "${transport}_both_live"; [ "$transport" = tcp ] || link_back "${cables[@]}"; }
 # The disk has path N, which may be up or not.
 in_use() { sh_on "$dual" 'ls -d /sys/bus/smartio/devices/*-"$1"/nvme/nvme*/nvme*c*n* > /dev/null' "${links[$1]}"; }
 # pull N [down|silent]

@@ -78,6 +78,7 @@ load_links() {
 links_only() {
 	at_once load_links "${all[@]}"
 	at_once wait_for_links "${all[@]}"
+	link_back
 }
 wait_for_links() { until_true 30 "all links of $1" links_up "$1"; }
 links_up() { in_time "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] || { read -r s < $l/state; [ $s = up ]; }; done'; }
