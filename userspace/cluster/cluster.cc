@@ -198,12 +198,17 @@ Result<void> Cluster::start_host(State& state, const Topology& topology, const H
   std::vector<std::string> words = installation_.tree_prefix();
   std::ranges::copy(qemu_arguments(topology, host, installation_, *options), std::back_inserter(words));
   if (auto made = make_pipes(folder_.host_file(host.name, GuestAgent::kAgentPipes)); !made) return made;
+  console_begins_[host.name] = console_size(host.name);
   auto process =
       GatedProcess::fork({.argv = std::move(words), .folder = folder_.path(), .output = host.name + ".qemu.log"});
   if (!process) return std::unexpected(process.error());
   state.hosts[host.name] = process->id();
   if (auto saved = folder_.save(state); !saved) return saved;
   return process->release();
+}
+
+std::size_t Cluster::console_size(const std::string& host) const {
+  return read_file(folder_.host_file(host, "console.log")).value_or("").size();
 }
 
 std::string Cluster::where_it_stopped(const std::string& host, const ProcessId& process, std::size_t log_begin) const {
@@ -230,7 +235,8 @@ Result<void> Cluster::wait_agent(const std::string& host, const ProcessId& proce
                                  std::chrono::seconds patience) const {
   // A kernel that panicked won't come back in time: look at the console too, as far as this boot wrote it.
   const auto console = folder_.host_file(host, "console.log");
-  const std::size_t begin = read_file(console).value_or("").size();
+  const auto noted = console_begins_.find(host);
+  const std::size_t begin = noted == console_begins_.end() ? console_size(host) : noted->second;
   auto hopeful = [&] {
     if (!alive(process)) return false;
     const auto text = read_file(console);
@@ -467,6 +473,7 @@ Result<void> Cluster::reset(const std::string& host, std::chrono::seconds patien
   if (found == all->state.hosts.end() || !alive(found->second)) {
     return fail(fmt::format("{} is not running: boot it", host));
   }
+  console_begins_[host] = console_size(host);
   auto pressed = [&]() -> Result<void> {
     const auto deadline = Deadline::in(10s);
     auto qmp = Qmp::open(folder_, host, deadline);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -101,11 +103,15 @@ class Cluster {
   /// `state` and the report.
   Result<void> wait_booted(State& state, const topology::Topology& topology, const topology::Host& host,
                            std::chrono::seconds patience, std::mutex& mutex);
+  /// Bytes that a host's console has written so far.
+  std::size_t console_size(const std::string& host) const;
   std::string where_it_stopped(const std::string& host, const ProcessId& process, std::size_t log_begin) const;
 
   Installation installation_;
   StateFolder folder_;
   Report report_;
+  /// By host: the size of its console when this program started or reset it. What comes after is of this boot.
+  std::map<std::string, std::size_t> console_begins_;
 };
 
 }  // namespace smartio::cluster
