@@ -60,7 +60,8 @@ link_cut() {
 	local before=$notes/up.$1 name more
 	[ ! -e "$notes/cut.$1" ] || [ -e "$before" ] || return 0
 	[ -e "$before" ] || before=$notes/evidence.before
-	while IFS=$'\t' read -r name more; do
+	# none: a host is booted before the test begins
+	[ ! -e "$before" ] || while IFS=$'\t' read -r name more; do
 		allowed_by_fabric "$name" || printf 'fabric: %s: %s more while the link was up\n' "$name" "$more" >> "$notes/lost"
 	done < <(cluster fabric evidence | jq -r --arg l "$1 dropped " --slurpfile b "$before" '.evidence | to_entries[] |
 		select(.key | startswith($l)) | [.key, .value - ($b[0].evidence[.key] // 0)] | select(.[1] > 0) | @tsv')
@@ -73,7 +74,7 @@ link_back() {
 	[ $# -gt 0 ] || for link in "$notes"/cut.*; do [ ! -e "$link" ] || set -- "$@" "${link##*/cut.}"; done
 	[ $# -gt 0 ] || return 0
 	fabric evidence > "$notes/back"
-	for link in "$@"; do cp "$notes/back" "$notes/up.$link"; done
+	for link in "$@"; do [ ! -e "$notes/cut.$link" ] || [ -e "$notes/up.$link" ] || cp "$notes/back" "$notes/up.$link"; done
 }
 
 # A host with the debug kernel takes its time: all deadlines are so many times as far away.

@@ -88,7 +88,7 @@ new_links() { share_down; clients_leave; at_once unload_links "${all[@]}"; }
 unload_links() { sh_on "$1" '! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio'; }
 # without_heartbeats: share_up, and no link has a heartbeat from then on, so that what crosses it belongs to I/O. At the end: new_links.
 without_heartbeats() {
-	link_options=(heartbeat_ms=300000 heartbeat_timeout_ms=1000000)
+	link_options=(heartbeat_ms=600000 heartbeat_timeout_ms=2000000)
 	new_links
 	share_up
 }
