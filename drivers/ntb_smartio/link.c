@@ -29,8 +29,9 @@
 #define LINK_JOIN_MS	20
 /* Time for the client to stop its writes to the peer after a loss. */
 #define LINK_STOP_MS	2000
-/* Time for the peer to notice that this side leaves: some of its ticks. */
-#define LINK_LEAVE_MS	500
+/* Time for the peer to notice that this side leaves: three heartbeats. */
+#define LINK_LEAVE_MIN_MS	500U
+#define LINK_LEAVE_MAX_MS	1000U
 /* How long a host that said nonsense is left alone. */
 #define LINK_REFUSE_MS	10000
 
@@ -522,7 +523,9 @@ void link_life_begin(struct ntb_link *link)
  */
 static void link_leave(struct ntb_link *link)
 {
-	ktime_t end = ktime_add_ms(ktime_get(), LINK_LEAVE_MS);
+	unsigned int ms = clamp(3 * link_heartbeat_ms, LINK_LEAVE_MIN_MS,
+				LINK_LEAVE_MAX_MS);
+	ktime_t end = ktime_add_ms(ktime_get(), ms);
 	struct link_spads peer;
 
 	if (link->base.state != SMARTIO_LINK_UP)
