@@ -7,6 +7,8 @@
 #   Killed-by: TOPOLOGY SUBJECT/TEST      fails on a cluster of that topology; several such lines: each of them fails
 #   Killed-by: unit NAME                  a unit test, by its name in CMakeLists.txt
 #
+# killed, beside them, is the record: NAME, the day on which it was last seen to be killed, by which tests, and what they said.
+#
 # The diff has two lines of context, so that it applies after changes nearby. It changes drivers/ or userspace/.
 mutants=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -34,4 +36,11 @@ mutant_wrong() {
 	[ $count -gt 0 ] || echo "no line 'Killed-by: …'"
 	mutant_files "$1" | grep -v '^drivers/\|^userspace/' | sed 's/^/changes /' || true
 	mutant_patch "$1" . --dry-run > /dev/null || echo "does not apply"
+}
+
+# mutant_unseen NAME: prints the tests of a mutant that the record does not have.
+mutant_unseen() {
+	local killer seen
+	seen=$(grep "^$1 " "$mutants/killed" || true)
+	mutant_killers "$1" | while read -r killer; do [[ $seen == *" $killer: "* ]] || printf 'was not seen to be killed by %s\n' "$killer"; done
 }
