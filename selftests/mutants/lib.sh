@@ -7,7 +7,7 @@
 #   Killed-by: TOPOLOGY SUBJECT/TEST      fails on a cluster of that topology; several such lines: each of them fails
 #   Killed-by: unit NAME                  a unit test, by its name in CMakeLists.txt
 #
-# killed, beside them, is the record: NAME, the day on which it was last seen to be killed, by which tests, and what they said.
+# killed, beside them, is the record: NAME, the last day on which it was killed, the tests, and their messages.
 #
 # The diff has two lines of context, so that it applies after changes nearby. It changes drivers/ or userspace/.
 mutants=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -13,10 +13,11 @@
 
 namespace smartio::bench_compare {
 
-/// The costs of an I/O over the link, by the names of jobs.
+/// The costs of an I/O over the link, by the names of jobs. A busy machine changes how many timer ticks, context
+/// switches and interrupts an I/O takes. So all costs are brought to the same number of these.
 template <typename Number>
 struct Costs {
-  std::map<std::string, Number> instructions;         ///< of the borrower, against the stock driver's of the same round
+  std::map<std::string, Number> instructions;         ///< of the borrower, against the stock driver's
   std::map<std::string, Number> driver_instructions;  ///< those in smartio_nvme
   std::map<std::string, Number> transactions;         ///< on the cable
 
@@ -25,9 +26,9 @@ struct Costs {
 using Limits = Costs<double>;       ///< the costs that were accepted last
 using Seen = Costs<bench::Spread>;  ///< over the rounds of a run
 
-/// A run is worse if its median exceeds the limit by this part of it.
+/// A run is worse if its least round exceeds the limit by this part of it.
 inline constexpr double kWorse = 0.01;
-/// A run whose rounds differ by more can't tell.
+/// A run whose median exceeds the least by more can't tell.
 inline constexpr double kNoise = 0.02;
 
 /// The scenarios and jobs that a run needs for it.
@@ -36,7 +37,7 @@ std::vector<std::string> gate_jobs();
 
 /// A job that was not measured is an error.
 Result<Seen> seen_costs(const Figures& figures);
-/// The medians.
+/// The least of each.
 Limits limits_of(const Seen& seen);
 /// For limits_from().
 nlohmann::ordered_json to_json(const Limits& limits);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "bench/compare/tally.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 
@@ -13,14 +14,25 @@ using nlohmann::json;
 namespace {
 
 constexpr std::array<std::string_view, kCounts> kNames{
-    "instructions", "spinning",   "of processes",   "interrupts",   "device interrupts",       "context switches",
-    "DMA maps",     "DMA unmaps", "IOMMU commands", "bytes copied", "instructions with copies"};
+    "instructions", "spinning",   "of processes",   "interrupts",   "device interrupts",        "context switches",
+    "DMA maps",     "DMA unmaps", "IOMMU commands", "bytes copied", "instructions with copies", "requests",
+    "timer ticks"};
+
+/// They loop until another CPU has given a lock back, or has run a timer.
+constexpr std::array<std::string_view, 6> kSpinning{"native_queued_spin_lock_slowpath",
+                                                    "hrtimer_try_to_cancel",
+                                                    "hrtimer_active",
+                                                    "do_nanosleep",
+                                                    "__timer_delete_sync",
+                                                    "lock_timer_base"};
 
 std::vector<Count> counts_of(std::string_view function) {
   if (function == "common_interrupt") return {Count::interrupts, Count::device_interrupts};
   if (function.starts_with("sysvec_")) return {Count::interrupts};
   if (function == "__switch_to_asm") return {Count::context_switches};
   if (function == "qi_submit_sync") return {Count::iommu_commands};
+  if (function == "blk_mq_start_request") return {Count::requests};
+  if (function == "tick_nohz_handler") return {Count::timer_ticks};
   for (const char* map : {"dma_map_page_attrs", "dma_map_sg_attrs", "dma_map_sgtable", "dma_map_resource"}) {
     if (function == map) return {Count::dma_maps};
   }
@@ -58,12 +70,18 @@ Tallier::Tallier(const bench::Symbols& symbols) {
   const auto& functions = symbols.functions();
   for (auto at = functions.begin(); at != functions.end(); ++at) {
     const auto& [address, name] = *at;
-    if (name == "native_queued_spin_lock_slowpath") {
-      spin_begin_ = address;
-      spin_end_ = std::next(at) == functions.end() ? address : std::next(at)->first;
+    // A part that the compiler cuts off is FUNCTION.part.0.
+    if (std::ranges::contains(kSpinning, std::string_view(name).substr(0, name.find('.'))) &&
+        std::next(at) != functions.end()) {
+      spinning_.emplace(address, std::next(at)->first);
     }
     if (auto counts = counts_of(name); !counts.empty()) by_address_.emplace(address, std::move(counts));
   }
+}
+
+bool Tallier::spins(std::uint64_t address) const {
+  const auto after = spinning_.upper_bound(address);
+  return after != spinning_.begin() && address < std::prev(after)->second;
 }
 
 Tally Tallier::operator()(const json& blocks) const {

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_map>
@@ -15,7 +17,7 @@ namespace smartio::bench_compare {
 /// The work of a host that doesn't depend on its speed. Calls are counted where the functions begin.
 enum class Count : std::size_t {
   instructions,       ///< of all its vCPUs, but for those that spin
-  spinning,           ///< instructions that wait for a lock: grows with how long the lock is held
+  spinning,           ///< instructions that wait for a lock or a timer of another CPU: grows with how long that takes
   user_instructions,  ///< of them those of processes
   interrupts,         ///< all: of devices, timers, other CPUs
   device_interrupts,  ///< common_interrupt()
@@ -25,8 +27,10 @@ enum class Count : std::size_t {
   iommu_commands,  ///< qi_submit_sync(): invalidations that the CPU waits for
   copied_bytes,    ///< by the kernel's string moves
   with_copies,     ///< instructions, and one more for each kCopyStep bytes copied
+  requests,        ///< blk_mq_start_request(): of all disks
+  timer_ticks,     ///< tick_nohz_handler(): pass with time, not with work
 };
-inline constexpr std::size_t kCounts = 11;
+inline constexpr std::size_t kCounts = 13;
 /// The plugin counts a repeated string move as one instruction, however long it is. A copy without string moves takes a
 /// load and a store for each 32 bytes. It uses the widest registers that all x86-64 servers have. So there is one
 /// instruction for 16 bytes.
@@ -61,11 +65,10 @@ class Tallier {
   [[nodiscard]] Tally operator()(const nlohmann::json& blocks) const;
 
  private:
-  [[nodiscard]] bool spins(std::uint64_t address) const { return spin_begin_ <= address && address < spin_end_; }
+  [[nodiscard]] bool spins(std::uint64_t address) const;
 
   std::unordered_map<std::uint64_t, std::vector<Count>> by_address_;
-  std::uint64_t spin_begin_ = 0;  ///< of the function that waits for a lock
-  std::uint64_t spin_end_ = 0;
+  std::map<std::uint64_t, std::uint64_t> spinning_;  ///< the functions that wait for another CPU: begin, end
 };
 
 }  // namespace smartio::bench_compare

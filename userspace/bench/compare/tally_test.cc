@@ -16,7 +16,9 @@ constexpr const char* kKallsyms =
     "ffffffff81000000 T common_interrupt\nffffffff81000100 T sysvec_apic_timer_interrupt\nffffffff81000200 T "
     "__switch_to_asm\nffffffff81000300 T dma_map_page_attrs\nffffffff81000400 T dma_unmap_sg_attrs\nffffffff81000500 T "
     "qi_submit_sync\nffffffff81000600 T other\nffffffff81000700 t native_queued_spin_lock_slowpath\nffffffff81000800 t "
-    "next\n";
+    "next\nffffffff81000900 t hrtimer_try_to_cancel.part.0\nffffffff81000a00 T blk_mq_start_request\nffffffff81000b00 "
+    "t "
+    "tick_nohz_handler\n";
 
 json blocks(double scale) {
   return {{"user", 5 * scale},
@@ -32,14 +34,17 @@ json blocks(double scale) {
             {0xFFFFFFFF81000500, 10 * scale, 6 * scale},
             {0xFFFFFFFF81000600, 10 * scale, 8 * scale},
             {0xFFFFFFFF81000700, 1 * scale, 8 * scale},
-            {0xFFFFFFFF810007F0, 2 * scale, 8 * scale}}}};
+            {0xFFFFFFFF810007F0, 2 * scale, 8 * scale},
+            {0xFFFFFFFF81000910, 4 * scale, 8 * scale},
+            {0xFFFFFFFF81000A00, 10 * scale, 9 * scale},
+            {0xFFFFFFFF81000B00, 10 * scale, 10 * scale}}}};
 }
 
 TEST(Tally, CountsCallsAndInstructions) {
   const Tallier tallier((bench::Symbols(kKallsyms)));
   const Tally tally = tallier(blocks(3)) - tallier(blocks(1)) * 2;
-  EXPECT_DOUBLE_EQ(tally[Count::instructions], 86);
-  EXPECT_DOUBLE_EQ(tally[Count::spinning], 3);
+  EXPECT_DOUBLE_EQ(tally[Count::instructions], 106);
+  EXPECT_DOUBLE_EQ(tally[Count::spinning], 7);
   EXPECT_DOUBLE_EQ(tally[Count::user_instructions], 5);
   EXPECT_DOUBLE_EQ(tally[Count::device_interrupts], 1);
   EXPECT_DOUBLE_EQ(tally[Count::interrupts], 3);
@@ -48,7 +53,9 @@ TEST(Tally, CountsCallsAndInstructions) {
   EXPECT_DOUBLE_EQ(tally[Count::dma_unmaps], 5);
   EXPECT_DOUBLE_EQ(tally[Count::iommu_commands], 6);
   EXPECT_DOUBLE_EQ(tally[Count::copied_bytes], 4096);
-  EXPECT_DOUBLE_EQ(tally[Count::with_copies], 86 + 256);
+  EXPECT_DOUBLE_EQ(tally[Count::with_copies], 106 + 256);
+  EXPECT_DOUBLE_EQ(tally[Count::requests], 9);
+  EXPECT_DOUBLE_EQ(tally[Count::timer_ticks], 10);
 }
 
 TEST(Tally, MedianOfEachCount) {
