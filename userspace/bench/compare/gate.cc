@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/guests/spread.h"
+
 namespace smartio::bench_compare {
 
 using nlohmann::json;
@@ -21,85 +23,95 @@ constexpr double kTimerTick = 7500;
 constexpr double kContextSwitch = 3400;
 constexpr double kInterrupt = 1090;
 constexpr double kInterruptInDriver = 77;
-/// Context switches of a request at depth 1, and of one at depth 32. fio sleeps unless the request ends at once. A busy
+/// Context switches of an I/O at depth 1, and of one at depth 32. fio sleeps unless the I/O ends at once. A busy
 /// machine explains differences up to the swing; the rest counts.
-constexpr double kSwitchesAlone = 1.7;
-constexpr double kSwitchesMany = 0.1;
-constexpr double kSwitchesSwing = 0.6;
+struct Switches {
+  double usual;
+  double swing;
+};
+constexpr Switches kAlone{.usual = 1.7, .swing = 0.6};
+constexpr Switches kMany{.usual = 0.1, .swing = 0.15};
 /// At a greater depth, doorbells of several queues meet on the cable, and split a command or wait for each other: so
-/// many transactions of a request.
+/// many transactions of an I/O.
 constexpr double kMeetings = 0.25;
-/// Other disks' requests, as a part of all.
-constexpr double kOtherDisks = 0.1;
-/// Heartbeats, which pass with time: more messages than that for a request count.
+/// Heartbeats, which pass with time: more messages than that for an I/O count.
 constexpr double kMessages = 0.1;
+/// Two readings of counters, a host's or the cable's and the drive's, differ by this part of the I/O between them.
+constexpr double kSkew = 0.02;
 
-/// Requests to the drive, from the same reading of the counters as all else. Both drivers map each request's data once,
-/// and no other disk maps any. So maps tell them from other disks' requests, unless a driver maps more or fewer.
-double requests(const Tally& tally) {
-  const double maps = tally[Count::dma_maps];
-  const double all = tally[Count::requests];
-  return std::abs(maps - all) < kOtherDisks * all ? maps : all;
+/// How much I/O was done between two readings, for each one that the drive has seen, by what happens once for each:
+/// what differs by more than two readings can is no I/O.
+double ios(double happened) { return std::abs(happened - 1) <= kSkew ? happened : 1; }
+
+/// Of an I/O, on the host where fio runs. Both drivers map the data of each once, and no other disk maps any.
+Tally of_io(const Measured& one) {
+  const Tally& tally = one.hosts.at(one.scenario.host);
+  return tally * (1 / ios(tally[Count::dma_maps]));
 }
 
-Tally of_request(const Measured& one) {
-  const auto found = one.hosts.find(one.scenario.host);
-  if (found == one.hosts.end() || requests(found->second) <= 0) return {};
-  return found->second * (1 / requests(found->second));
-}
-
-/// Interrupts that a request lacks since another's served it.
+/// Interrupts that an I/O lacks since another's served it.
 double shared_interrupt(double interrupts) { return 1 - std::min(interrupts, 1.0); }
 
-/// Of a request on the host where fio runs, as if it had an interrupt and its context switches of its own, and no
-/// timer.
+/// Of an I/O on the host where fio runs, with an interrupt and context switches of its own, and without timer ticks.
 double instructions(const Measured& one) {
-  const Tally tally = of_request(one);
-  const double switches = one.job.depth == 1 ? kSwitchesAlone : kSwitchesMany;
+  const Tally tally = of_io(one);
+  const Switches& switches = one.job.depth == 1 ? kAlone : kMany;
   return tally[Count::instructions] - kTimerTick * tally[Count::timer_ticks] +
-         kContextSwitch * std::clamp(switches - tally[Count::context_switches], -kSwitchesSwing, kSwitchesSwing) +
+         kContextSwitch * std::clamp(switches.usual - tally[Count::context_switches], -switches.swing, switches.swing) +
          kInterrupt * shared_interrupt(tally[Count::device_interrupts]);
 }
 
-/// In smartio_nvme, as if each request had an interrupt of its own.
+/// In smartio_nvme, as if each I/O had an interrupt of its own.
 double driver_instructions(const Measured& one) {
-  const auto host = one.hosts.find(kBorrower);
-  const auto functions = one.functions.find(kBorrower);
-  if (host == one.hosts.end() || functions == one.functions.end()) return 0;
   double sum = 0;
-  for (const auto& [name, count] : functions->second) {
+  for (const auto& [name, count] : one.functions.at(kBorrower)) {
     if (name.ends_with(" [smartio_nvme]")) sum += count;
   }
-  return sum / requests(host->second) +
-         kInterruptInDriver * shared_interrupt(of_request(one)[Count::device_interrupts]);
+  return sum / ios(one.hosts.at(kBorrower)[Count::dma_maps]) +
+         kInterruptInDriver * shared_interrupt(of_io(one)[Count::device_interrupts]);
 }
 
-/// For each completion, as if each had an interrupt of its own.
+double transactions_of(const Measured& one, const char* kind) {
+  const auto found = one.ledger.find(kind);
+  return found == one.ledger.end() ? 0 : found->second.transactions;
+}
+
+/// Of an I/O, as if each had an interrupt of its own.
 double transactions(const Measured& one) {
-  auto of = [&](const char* kind) {
-    const auto found = one.ledger.find(kind);
-    return found == one.ledger.end() ? 0 : found->second.transactions;
-  };
-  const double completions = of("posted completion");
+  const double done = ios(transactions_of(one, "posted completion"));
   double sum = 0;
   for (const auto& [kind, count] : one.ledger) sum += count.transactions;
-  sum -= std::min(of("posted message"), kMessages * completions);
+  sum -= std::min(transactions_of(one, "posted message"), kMessages * done);
   if (one.job.depth > 1) {
     for (const char* kind : {"posted command", "posted doorbell"})
-      sum -= std::clamp(of(kind) - completions, 0.0, kMeetings * completions);
+      sum -= std::clamp(transactions_of(one, kind) - done, 0.0, kMeetings * done);
   }
-  return sum / completions + shared_interrupt(of("posted interrupt") / completions);
+  return sum / done + shared_interrupt(transactions_of(one, "posted interrupt") / done);
 }
 
-/// Of the least, the middle and the greatest: a machine that others use only adds to what an I/O takes.
-bench::Spread operator/(const bench::Spread& one, const bench::Spread& other) {
-  return {.min = one.min / other.min,
-          .median = one.median / other.median,
-          .p99 = one.p99 / other.p99,
-          .max = one.max / other.max};
+/// Fails if a part of the figures was not counted: a kernel may name a function otherwise.
+Result<void> counted(const Cell& cell) {
+  for (const Measured* one : cell.rounds()) {
+    const auto host = one->hosts.find(one->scenario.host);
+    for (const Count count : {Count::instructions, Count::dma_maps, Count::device_interrupts, Count::timer_ticks}) {
+      if (host == one->hosts.end() || host->second[count] <= 0)
+        return fail(fmt::format("{}, {}: no {} were counted", one->scenario.name, one->job.name, name_of(count)));
+    }
+    if (one->scenario.name != kScenario) continue;
+    if (!one->functions.contains(kBorrower) || driver_instructions(*one) < 1 + kInterruptInDriver)
+      return fail(fmt::format("{}: no function of smartio_nvme was counted", one->job.name));
+    if (transactions_of(*one, "posted completion") <= 0)
+      return fail(fmt::format("{}: no completion was counted on the cable", one->job.name));
+  }
+  return {};
 }
 
-void judge_each(std::string_view what, const std::map<std::string, bench::Spread>& seen,
+/// The least: a machine that others use only adds to what an I/O takes.
+Cost cost_of(const bench::Spread& spread) {
+  return {.least = spread.min, .noise = (spread.median - spread.min) / spread.min};
+}
+
+void judge_each(std::string_view what, const std::map<std::string, Cost>& seen,
                 const std::map<std::string, double>& limits, std::vector<Aim>& all) {
   for (const auto& [job, limit] : limits) {
     const double most = limit * (1 + kWorse);
@@ -107,19 +119,18 @@ void judge_each(std::string_view what, const std::map<std::string, bench::Spread
             .seen = "not measured",
             .reached = false};
     if (const auto found = seen.find(job); found != seen.end()) {
-      const bench::Spread& spread = found->second;
-      const bool noisy = std::abs(spread.median - spread.min) > kNoise * spread.min;
-      aim.seen = fmt::format("{:.4f} (median {:.4f}){}", spread.min, spread.median,
-                             noisy ? ", too noisy: too much else runs on the machine" : "");
-      aim.reached = !noisy && spread.min <= most;
+      const Cost& cost = found->second;
+      aim.seen = fmt::format("{:.4f} (median {:.1f} % more){}", cost.least, cost.noise * 100,
+                             cost.noisy() ? ", too noisy: too much else runs on the machine" : "");
+      aim.reached = !cost.noisy() && cost.least <= most;
     }
     all.push_back(std::move(aim));
   }
 }
 
-std::map<std::string, double> least(const std::map<std::string, bench::Spread>& spreads) {
+std::map<std::string, double> least(const std::map<std::string, Cost>& costs) {
   std::map<std::string, double> all;
-  for (const auto& [job, spread] : spreads) all[job] = spread.min;
+  for (const auto& [job, cost] : costs) all[job] = cost.least;
   return all;
 }
 
@@ -135,11 +146,23 @@ Result<Seen> seen_costs(const Figures& figures) {
     const Cell cell(figures, *find_scenario(kScenario), *find_job(job));
     const Cell stock = cell.same_job(*find_scenario(cell.scenario().stock));
     if (cell.empty() || stock.empty()) return fail(fmt::format("{} was not measured", job));
-    seen.instructions[job] = cell.spread(instructions) / stock.spread(instructions);
-    seen.driver_instructions[job] = cell.spread(driver_instructions);
-    seen.transactions[job] = cell.spread(transactions);
+    for (const Cell& each : {cell, stock}) {
+      if (auto all = counted(each); !all) return fail(all.error().message);
+    }
+    const Cost own = cost_of(cell.spread(instructions));
+    const Cost base = cost_of(stock.spread(instructions));
+    seen.instructions[job] = {.least = own.least / base.least, .noise = std::max(own.noise, base.noise)};
+    seen.driver_instructions[job] = cost_of(cell.spread(driver_instructions));
+    seen.transactions[job] = cost_of(cell.spread(transactions));
   }
   return seen;
+}
+
+bool noisy(const Seen& seen) {
+  for (const auto* each : {&seen.instructions, &seen.driver_instructions, &seen.transactions}) {
+    if (std::ranges::any_of(*each, [](const auto& one) { return one.second.noisy(); })) return true;
+  }
+  return false;
 }
 
 Limits limits_of(const Seen& seen) {

@@ -9,9 +9,20 @@
 
 #include "base/result.h"
 #include "bench/compare/figures.h"
-#include "bench/guests/spread.h"
 
 namespace smartio::bench_compare {
+
+/// A run is worse if it exceeds the limit by this part of it.
+inline constexpr double kWorse = 0.01;
+/// A run whose median exceeds the least by more can't tell.
+inline constexpr double kNoise = 0.02;
+
+/// One cost in a run.
+struct Cost {
+  double least = 0;  ///< of the rounds; of a ratio, the least over the stock driver's least
+  double noise = 0;  ///< by which part of it the median exceeds the least; of a ratio, that of the noisier driver
+  [[nodiscard]] bool noisy() const { return noise > kNoise; }
+};
 
 /// The costs of an I/O over the link, by the names of jobs. A busy machine changes how many timer ticks, context
 /// switches and interrupts an I/O takes. So all costs are brought to the same number of these.
@@ -23,20 +34,17 @@ struct Costs {
 
   bool operator==(const Costs&) const = default;
 };
-using Limits = Costs<double>;       ///< the costs that were accepted last
-using Seen = Costs<bench::Spread>;  ///< over the rounds of a run
-
-/// A run is worse if its least round exceeds the limit by this part of it.
-inline constexpr double kWorse = 0.01;
-/// A run whose median exceeds the least by more can't tell.
-inline constexpr double kNoise = 0.02;
+using Limits = Costs<double>;  ///< the costs that were accepted last
+using Seen = Costs<Cost>;      ///< over the rounds of a run
 
 /// The scenarios and jobs that a run needs for it.
 std::vector<std::string> gate_scenarios();
 std::vector<std::string> gate_jobs();
 
-/// A job that was not measured is an error.
+/// Fails if a job was not measured, or if the counters lack a part of the figures.
 Result<Seen> seen_costs(const Figures& figures);
+/// Whether any of them is.
+bool noisy(const Seen& seen);
 /// The least of each.
 Limits limits_of(const Seen& seen);
 /// For limits_from().

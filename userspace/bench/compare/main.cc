@@ -117,6 +117,7 @@ void report(const Figures& figures, const Options& options) {
 int judge_run(const Figures& figures, const Options& options) {
   const Seen seen = checked(seen_costs(figures));
   if (!options.renew_gate.empty()) {
+    if (noisy(seen)) throw std::runtime_error("too much else runs on the machine: the limits stay as they are");
     bench::write_figures(options.renew_gate, to_json(limits_of(seen)));
     return 0;
   }

@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, kCounts> kNames{
     "instructions", "spinning",   "of processes",   "interrupts",   "device interrupts",        "context switches",
-    "DMA maps",     "DMA unmaps", "IOMMU commands", "bytes copied", "instructions with copies", "requests",
-    "timer ticks"};
+    "DMA maps",     "DMA unmaps", "IOMMU commands", "bytes copied", "instructions with copies", "timer ticks"};
 
 /// They loop until another CPU has given a lock back, or has run a timer.
 constexpr std::array<std::string_view, 6> kSpinning{"native_queued_spin_lock_slowpath",
@@ -31,7 +30,6 @@ std::vector<Count> counts_of(std::string_view function) {
   if (function.starts_with("sysvec_")) return {Count::interrupts};
   if (function == "__switch_to_asm") return {Count::context_switches};
   if (function == "qi_submit_sync") return {Count::iommu_commands};
-  if (function == "blk_mq_start_request") return {Count::requests};
   if (function == "tick_nohz_handler") return {Count::timer_ticks};
   for (const char* map : {"dma_map_page_attrs", "dma_map_sg_attrs", "dma_map_sgtable", "dma_map_resource"}) {
     if (function == map) return {Count::dma_maps};

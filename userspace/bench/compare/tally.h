@@ -27,10 +27,9 @@ enum class Count : std::size_t {
   iommu_commands,  ///< qi_submit_sync(): invalidations that the CPU waits for
   copied_bytes,    ///< by the kernel's string moves
   with_copies,     ///< instructions, and one more for each kCopyStep bytes copied
-  requests,        ///< blk_mq_start_request(): of all disks
   timer_ticks,     ///< tick_nohz_handler(): pass with time, not with work
 };
-inline constexpr std::size_t kCounts = 13;
+inline constexpr std::size_t kCounts = 12;
 /// The plugin counts a repeated string move as one instruction, however long it is. A copy without string moves takes a
 /// load and a store for each 32 bytes. It uses the widest registers that all x86-64 servers have. So there is one
 /// instruction for 16 bytes.
