@@ -37,7 +37,7 @@ constexpr double kMeetings = 0.25;
 /// Heartbeats, which pass with time: more messages than that for an I/O count.
 constexpr double kMessages = 0.1;
 /// Two readings of counters, a host's or the cable's and the drive's, differ by this part of the I/O between them.
-constexpr double kSkew = 0.02;
+constexpr double kSkew = 0.03;
 
 /// How much I/O was done between two readings, for each one that the drive has seen, by what happens once for each:
 /// what differs by more than two readings can is no I/O.
