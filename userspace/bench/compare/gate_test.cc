@@ -101,41 +101,30 @@ TEST(Gate, ABusyMachineIsNoWorseDriver) {
 TEST(Gate, WhatABusyMachineDoesNotExplainCounts) {
   const auto run = run_of(500, 20000, 20);
   const auto limits = limits_of(seen_costs(run).value());
-  EXPECT_EQ(worse(changed(run,
-                          [](Measured&, Tally& borrower) {
-                            borrower[Count::context_switches] += 1;
-                            borrower[Count::instructions] += 3400;
-                          }),
-                  limits),
-            4);
-  EXPECT_EQ(worse(changed(run,
-                          [](Measured&, Tally& borrower) {
-                            borrower[Count::device_interrupts] += 1;
-                            borrower[Count::instructions] += 1090;
-                          }),
-                  limits),
-            4);
+  const auto worse_with = [&](auto change) { return worse(changed(run, change), limits); };
+  const auto more = [](Count count, double instructions) {
+    return [=](Measured&, Tally& borrower) {
+      borrower[count] += 1;
+      borrower[Count::instructions] += instructions;
+    };
+  };
+  const auto packets = [](const char* kind, double transactions) {
+    return [=](Measured& one, Tally&) { one.ledger[kind].transactions += transactions; };
+  };
+  EXPECT_EQ(worse_with(more(Count::context_switches, 3400)), 4);
+  EXPECT_EQ(worse_with(more(Count::device_interrupts, 1090)), 4);
+  // A second map of each: what it takes is not shared out among twice the I/O.
+  EXPECT_EQ(worse_with(more(Count::dma_maps, 500)), 4);
+  EXPECT_EQ(worse_with(packets("posted message", 1)), 4);
+  EXPECT_EQ(worse_with(packets("posted command", 0.5)), 4);
+  EXPECT_EQ(worse_with(packets("posted interrupt", 1)), 4);
   // More I/O than fio's.
-  EXPECT_EQ(worse(changed(run,
-                          [](Measured& one, Tally& borrower) {
-                            borrower *= 1.05;
-                            one.functions[kBorrower]["snvme_queue_rq [smartio_nvme]"] *= 1.05;
-                            for (auto& [kind, count] : one.ledger) count.transactions *= 1.05;
-                          }),
-                  limits),
+  EXPECT_EQ(worse_with([](Measured& one, Tally& borrower) {
+              borrower *= 1.05;
+              one.functions[kBorrower]["snvme_queue_rq [smartio_nvme]"] *= 1.05;
+              for (auto& [kind, count] : one.ledger) count.transactions *= 1.05;
+            }),
             12);
-  // A second map of each request: what it takes is not shared out among twice the requests.
-  EXPECT_EQ(worse(changed(run,
-                          [](Measured&, Tally& borrower) {
-                            borrower[Count::dma_maps] = 2;
-                            borrower[Count::instructions] += 500;
-                          }),
-                  limits),
-            4);
-  EXPECT_EQ(worse(changed(run, [](Measured& one, Tally&) { one.ledger["posted message"] = {1, 8}; }), limits), 4);
-  EXPECT_EQ(
-      worse(changed(run, [](Measured& one, Tally&) { one.ledger["posted command"].transactions += 0.5; }), limits), 4);
-  EXPECT_EQ(worse(changed(run, [](Measured& one, Tally&) { one.ledger["posted interrupt"] = {2, 8}; }), limits), 4);
 }
 
 TEST(Gate, ARunThatCannotTellFails) {

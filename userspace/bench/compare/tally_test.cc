@@ -16,9 +16,8 @@ constexpr const char* kKallsyms =
     "ffffffff81000000 T common_interrupt\nffffffff81000100 T sysvec_apic_timer_interrupt\nffffffff81000200 T "
     "__switch_to_asm\nffffffff81000300 T dma_map_page_attrs\nffffffff81000400 T dma_unmap_sg_attrs\nffffffff81000500 T "
     "qi_submit_sync\nffffffff81000600 T other\nffffffff81000700 t native_queued_spin_lock_slowpath\nffffffff81000800 t "
-    "next\nffffffff81000900 t hrtimer_try_to_cancel.part.0\nffffffff81000a00 T hrtimer_nothing\nffffffff81000b00 "
-    "t "
-    "tick_nohz_handler\n";
+    "next\nffffffff81000900 t hrtimer_try_to_cancel.part.0\nffffffff81000a00 T hrtimer_nothing\n"
+    "ffffffff81000b00 t tick_nohz_handler\n";
 
 json blocks(double scale) {
   return {{"user", 5 * scale},
