@@ -173,8 +173,12 @@ interrupts_of() { sh_on lender 'awk -v d="$1" "\$0 ~ d { for (i = 2; i <= NF; i+
 
 # driver_of HOST PCI: its name, or none.
 driver_of() { sh_on "$1" 'basename "$(readlink /sys/bus/pci/devices/$1/driver || echo none)"' "$2"; }
-# logged HOST REGEX: how often its log says that.
-logged() { sh_on "$1" 'dmesg | grep -cE "$1" || true' "$2"; }
+# logged HOST REGEX: how often its log says that since the test began, or since its boot, if that was later. (A count from the
+# boot on is wrong once the kernel has dropped its first lines.)
+logged() {
+	sh_on "$1" 'dmesg | awk -v m="$1" "index(\$0, m) { n = 0; next } { l[n++] = \$0 } END { for (i = 0; i < n; i++) print l[i] }" | grep -cE -e "$2" || true' \
+		"$marker" "$2"
+}
 logged_more() { [ "$(logged "$1" "$2")" -gt "$3" ]; }
 
 instructions() { cluster instructions lender | jq '.lender | add'; }
@@ -250,8 +254,9 @@ read_status() {
 	done < <(jq -r '.folder, (.hosts[] | [.name, .state] | @tsv)' < "$notes/status")
 }
 
-# host_report HOST: its boot, its kernel's taint, and its messages of level warning and worse since the test began. The
-# first test of a boot judges the boot, too. A program that a host starts takes 20 ms of a CPU there: bash's own words take less.
+# host_report HOST: its boot, its kernel's taint, and its messages of level warning and worse since the test began, `dropped` if
+# the kernel has dropped the first of them. The first test of a boot judges the boot, too. A program that a host starts takes
+# 20 ms of a CPU there: bash's own words take less.
 # /run is new at each boot.
 host_report() {
 	local since=$marker
@@ -260,12 +265,13 @@ host_report() {
 		echo "boot $boot"; echo "taint $taint"
 		echo "<6>smartio-test has judged this boot" > /dev/kmsg
 		: > /run/smartio-test
-		dmesg -r | awk -v m="$1" "m && index(\$0, m) { delete l; n = 0 } /^<[0-4]>/ { l[n++] = \$0 } END { for (i = 0; i < n; i++) print l[i]; print \"end\" }"' \
+		dmesg -r | awk -v m="$1" "m && index(\$0, m) { delete l; n = 0; m = \"\" } /^<[0-4]>/ { l[n++] = \$0 } END { if (m) print \"dropped\"; for (i = 0; i < n; i++) print l[i]; print \"end\" }"' \
 		"$since"
 }
 # log_since HOST: the messages alone.
 log_since() { host_report "$1" | sed -n '/^</p'; }
-# Of a host that was booted, or does not run: the lines of its console since the test began, which have all warnings.
+# Of a host that was booted, does not run, or has dropped lines of its log: the lines of its console since the test began,
+# which have all warnings.
 console_report() { tail -c +$((${console_size[$1]} + 1)) "$folder/$1.console.log" | tr -d '\r' | grep -aoE '\[ *[0-9]+\.[0-9]{6}\] .*' || true; }
 
 # allowed_on HOST LINE
@@ -312,7 +318,7 @@ judge_lines() {
 }
 
 judge_host() {
-	local host=$1 line boot='' taint='' end='' warned=0 state=${state_of[$1]:-unknown}
+	local host=$1 line boot='' taint='' end='' dropped='' warned=0 state=${state_of[$1]:-unknown}
 	if [ "$state" = running ]; then
 		unjudged=1 host_report "$host" > "$notes/report" || complain "the kernel log of $host can't be read"
 		: > "$notes/messages"
@@ -321,6 +327,7 @@ judge_host() {
 			'boot '*) boot=${line#* } ;;
 			'taint '*) taint=${line#* } ;;
 			end) end=1 ;;
+			dropped) dropped=1 ;;
 			'<'*) printf '%s\n' "$line" >> "$notes/messages" ;;
 			esac
 		done < "$notes/report"
@@ -333,7 +340,7 @@ judge_host() {
 	else
 		complain "$host is $state at the end of the test"
 	fi
-	if booted "$host" || [ "$state" != running ]; then
+	if booted "$host" || [ "$state" != running ] || [ -n "$dropped" ]; then
 		judge_lines "$host" console < <(console_report "$host")
 	fi
 }

@@ -87,5 +87,5 @@ late_is_refused() {
 	lates=$(said_of late-store | wc -l)
 	sh_on borrower 'echo late > /run/peer.go'
 	until_true 20 "a late store" sh_on borrower '[ "$(grep -c ^late-store /run/peer)" -gt $1 ]' "$lates"
-	until_true 10 "two refusals of the lender's IOMMU" sh_on lender '[ $(($(dmesg | grep -cE "DMAR: \[DMA (Read|Write) NO_PASID\] Request device \[$1\]") - $2)) -ge 2 ]' "${1#*:}" "$2"
+	until_true 10 "two refusals of the lender's IOMMU" logged_more lender "DMAR: \\[DMA (Read|Write) NO_PASID\\] Request device \\[${1#*:}\\]" $(($2 + 1))
 }

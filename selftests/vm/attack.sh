@@ -88,7 +88,7 @@ declare -A refuser=()
 faults() { iommu_faults "$1" "${refuser[$1]}" "$2"; }
 
 # remapping_faults: how many interrupts the lender's IOMMU has refused.
-remapping_faults() { sh_on lender 'dmesg | grep -c "DMAR: \[INTR-REMAP\] .*\[fault reason 0x22\]" || true'; }
+remapping_faults() { logged lender 'DMAR: \[INTR-REMAP\] .*\[fault reason 0x22\]'; }
 
 # attacked HOST WRITES READS ADDRESS: the guest has its function store to ADDRESS and fetch from there. HOST then has reported both
 # faults: more than WRITES, and more than READS. $attack_said has the fetched data. Again if need be: a kernel reports ten in five
