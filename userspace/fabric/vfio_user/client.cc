@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/unix_socket.h"
+#include "fabric/vfio_user/descriptors.h"
 
 namespace smartio::vfio_user {
 
@@ -39,28 +40,14 @@ Result<void> Client::send_raw(std::span<const std::byte> bytes, std::span<const 
   const auto until = Deadline::in(deadline_);
   std::size_t sent = 0;
   while (sent < bytes.size()) {
-    iovec chunk{const_cast<std::byte*>(bytes.data()) + sent, bytes.size() - sent};
-    msghdr message{};
-    message.msg_iov = &chunk;
-    message.msg_iovlen = 1;
-    std::vector<std::byte> control(CMSG_SPACE(fds.size_bytes()));
-    if (sent == 0 && !fds.empty()) {
-      message.msg_control = control.data();
-      message.msg_controllen = control.size();
-      cmsghdr* part = CMSG_FIRSTHDR(&message);
-      part->cmsg_level = SOL_SOCKET;
-      part->cmsg_type = SCM_RIGHTS;
-      part->cmsg_len = CMSG_LEN(fds.size_bytes());
-      std::memcpy(CMSG_DATA(part), fds.data(), fds.size_bytes());
-    }
-    const ssize_t written = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t written = send_with_fds(socket_.get(), bytes.subspan(sent), sent == 0 ? fds : std::span<const int>());
     if (written >= 0) {
       sent += static_cast<std::size_t>(written);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       const auto ready = wait(POLLOUT, until);
       if (!ready) return std::unexpected(ready.error());
       if (!*ready) return fail("the server takes nothing");
-    } else if (errno != EINTR) {
+    } else {
       return fail(fmt::format("sendmsg: {}", std::strerror(errno)));
     }
   }

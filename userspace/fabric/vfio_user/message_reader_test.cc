@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fabric/vfio_user/client.h"
+#include "fabric/vfio_user/descriptors.h"
 
 namespace smartio::vfio_user {
 namespace {
@@ -30,21 +31,7 @@ class Reader : public testing::Test {
     return bytes;
   }
   void send(std::span<const std::byte> bytes, std::vector<int> fds = {}) {
-    iovec chunk{const_cast<std::byte*>(bytes.data()), bytes.size()};
-    msghdr m{};
-    m.msg_iov = &chunk;
-    m.msg_iovlen = 1;
-    std::vector<std::byte> control(CMSG_SPACE(fds.size() * sizeof(int)));
-    if (!fds.empty()) {
-      m.msg_control = control.data();
-      m.msg_controllen = control.size();
-      cmsghdr* part = CMSG_FIRSTHDR(&m);
-      part->cmsg_level = SOL_SOCKET;
-      part->cmsg_type = SCM_RIGHTS;
-      part->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-      std::memcpy(CMSG_DATA(part), fds.data(), fds.size() * sizeof(int));
-    }
-    ASSERT_EQ(::sendmsg(theirs_.get(), &m, 0), static_cast<ssize_t>(bytes.size()));
+    ASSERT_EQ(send_with_fds(theirs_.get(), bytes, fds), static_cast<ssize_t>(bytes.size()));
   }
   /// Everything there is: ids and how many descriptors came with each; stops at an error.
   std::vector<std::pair<int, std::size_t>> take() {

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "fabric/vfio_user/descriptors.h"
+
 namespace smartio::vfio_user {
 namespace {
 
@@ -19,25 +21,8 @@ constexpr std::size_t kBatch = 8 << 10;  // small enough for one socket buffer, 
 
 Outbox::Sent Outbox::send_bytes(std::span<const std::byte> bytes, std::size_t& sent, std::span<const int> fds) {
   while (sent < bytes.size()) {
-    iovec chunk{const_cast<std::byte*>(bytes.data()) + sent, bytes.size() - sent};
-    msghdr message{};
-    message.msg_iov = &chunk;
-    message.msg_iovlen = 1;
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxFds * sizeof(int))> control{};
-    if (sent == 0 && !fds.empty()) {
-      message.msg_control = control.data();
-      message.msg_controllen = CMSG_SPACE(fds.size_bytes());
-      cmsghdr* part = CMSG_FIRSTHDR(&message);
-      part->cmsg_level = SOL_SOCKET;
-      part->cmsg_type = SCM_RIGHTS;
-      part->cmsg_len = CMSG_LEN(fds.size_bytes());
-      std::memcpy(CMSG_DATA(part), fds.data(), fds.size_bytes());
-    }
-    const ssize_t written = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return errno == EAGAIN || errno == EWOULDBLOCK ? Sent::some : Sent::dead;
-    }
+    const ssize_t written = send_with_fds(socket_.get(), bytes.subspan(sent), sent == 0 ? fds : std::span<const int>());
+    if (written < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Sent::some : Sent::dead;
     sent += static_cast<std::size_t>(written);
   }
   return Sent::all;

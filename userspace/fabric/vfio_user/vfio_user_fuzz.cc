@@ -16,6 +16,7 @@
 #include "fabric/pci/test_memory.h"
 #include "fabric/vfio_user/client.h"
 #include "fabric/vfio_user/connection.h"
+#include "fabric/vfio_user/descriptors.h"
 
 namespace {
 
@@ -47,24 +48,6 @@ class Input {
   std::span<const std::uint8_t> bytes_;
 };
 
-void send(int socket, std::span<const std::byte> bytes, std::span<const int> fds) {
-  iovec chunk{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  msghdr m{};
-  m.msg_iov = &chunk;
-  m.msg_iovlen = 1;
-  std::array<std::byte, CMSG_SPACE(4 * sizeof(int))> control{};
-  if (!fds.empty()) {
-    m.msg_control = control.data();
-    m.msg_controllen = CMSG_SPACE(fds.size_bytes());
-    cmsghdr* part = CMSG_FIRSTHDR(&m);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(fds.size_bytes());
-    std::memcpy(CMSG_DATA(part), fds.data(), fds.size_bytes());
-  }
-  [[maybe_unused]] const ssize_t sent = ::sendmsg(socket, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -91,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::byte> bytes(header.size);
     std::memcpy(bytes.data(), &header, sizeof(header));
     std::memcpy(bytes.data() + sizeof(header), &version, sizeof(version));
-    send(guest.get(), bytes, {});
+    send_with_fds(guest.get(), bytes, {});
   }
   std::array<std::byte, 65536> dropped;
   bool alive = true;
@@ -108,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::memcpy(bytes.data(), &header, sizeof(header));
     }
     bytes.insert(bytes.end(), body.begin(), body.end());
-    if (!bytes.empty()) send(guest.get(), bytes, std::span(known).first(fds));
+    if (!bytes.empty()) send_with_fds(guest.get(), bytes, std::span(known).first(fds));
     const auto received = connection.receive();
     alive = received && *received && connection.send();
     while (::recv(guest.get(), dropped.data(), dropped.size(), MSG_DONTWAIT) > 0) {
