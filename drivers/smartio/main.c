@@ -8,7 +8,7 @@
  *   export.c region.c policy.c session.c group.c lend.c  provider: what this host
  *                                    lends
  *   path.c path_*.c                  consumer: what it may use
- *   local.c remote_path.c remote_session.c  join consumers and providers; over
+ *   local.c remote_*.c               join consumers and providers; over
  *                                    session_*.c
  *   sysfs.c                          shows all of it
  *   main.c                           events of links go to the layers

@@ -170,15 +170,16 @@ void smartio_path_remove(struct smartio_path *path);
 /* path_session.c */
 u64 smartio_path_session(struct smartio_path *path);
 
-/* path_event.c */
-int path_events_init(struct smartio_path *path);
-void path_events_free(struct smartio_path *path);
-u64 path_session_take(struct smartio_path *path, u64 *over);
-void smartio_path_ready(struct smartio_path *path);
-void smartio_path_lost(struct smartio_path *path, u64 session, bool offered);
+/* path_session.c */
 bool smartio_path_writes(struct smartio_path *path, bool forget);
 bool smartio_path_unstopped(struct smartio_path *path);
 void smartio_path_stop(struct smartio_path *path, u64 session);
+
+/* path_event.c */
+int path_events_init(struct smartio_path *path);
+void path_events_free(struct smartio_path *path);
+void smartio_path_ready(struct smartio_path *path);
+void smartio_path_lost(struct smartio_path *path, u64 session, bool offered);
 int smartio_path_notify(struct smartio_path *path, u64 session,
 			const void *message, size_t size);
 bool smartio_path_full(struct smartio_path *path);

@@ -14,6 +14,74 @@ u64 smartio_path_session(struct smartio_path *path)
 	return READ_ONCE(path->session);
 }
 
+/*
+ * True if the link was lost with a session, and the driver has neither closed it
+ * nor opened another. With @forget the link waits for that session no longer.
+ */
+bool smartio_path_writes(struct smartio_path *path, bool forget)
+{
+	bool writes;
+
+	spin_lock(&path->lock);
+	writes = path->writes;
+	if (forget) {
+		path->waived |= writes;
+		path->writes = false;
+	}
+	spin_unlock(&path->lock);
+	return writes;
+}
+
+/* True if a session is over, and the driver has not stopped. */
+bool smartio_path_unstopped(struct smartio_path *path)
+{
+	bool unstopped;
+
+	spin_lock(&path->lock);
+	unstopped = path->over;
+	spin_unlock(&path->lock);
+	return unstopped;
+}
+
+/*
+ * The local lender ends a session: when this returns, the driver writes to no
+ * register of it any more.
+ */
+void smartio_path_stop(struct smartio_path *path, u64 session)
+{
+	struct smartio_driver *driver;
+	bool open;
+
+	mutex_lock(&path->stop_lock);
+	spin_lock(&path->lock);
+	open = path->session == session || path->over == session;
+	spin_unlock(&path->lock);
+	/* a driver is bound for as long as that is so */
+	if (open) {
+		driver = to_smartio_driver(path->sdev.dev.driver);
+		if (driver->stop)
+			driver->stop(&path->sdev);
+	}
+	mutex_unlock(&path->stop_lock);
+}
+
+/* The driver says that it has stopped. Returns the session, if it is open. */
+static u64 path_session_take(struct smartio_path *path, u64 *over)
+{
+	u64 session;
+
+	mutex_lock(&path->stop_lock);
+	spin_lock(&path->lock);
+	session = path->session;
+	*over = path->over;
+	path->session = 0;
+	path->over = 0;
+	path->writes = false;
+	spin_unlock(&path->lock);
+	mutex_unlock(&path->stop_lock);
+	return session;
+}
+
 /**
  * smartio_open() - begin a session
  * @sdev: the path

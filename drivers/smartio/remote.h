@@ -6,6 +6,8 @@
 #include <linux/smartio_transport.h>
 
 struct session;
+struct smartio_path;
+struct smartio_path_ops;
 struct wire_addresses;
 struct wire_grant;
 struct wire_granted;
@@ -18,7 +20,32 @@ struct wire_take;
 void local_init(void);
 void local_exit(void);
 
-/* ---- remote_path.c: this host as a borrower ---- */
+/* ---- remote_path.c: a path over a link, and its operations ---- */
+
+/**
+ * struct remote - private part of a path over a link
+ * @entry: in link->paths
+ * @link: the link; a reference
+ * @path: the path
+ * @device: how the lender calls the device; under link->paths_lock
+ * @incarnation: of the lender that named it; under link->paths_lock
+ * @named: it has been named since the link is up; under link->paths_lock
+ * @going: it is being removed, without the lock, and stays in the list until its
+ *	driver has stopped: a loss of the link reaches it; under link->paths_lock
+ */
+struct remote {
+	struct list_head entry;
+	struct smartio_link *link;
+	struct smartio_path *path;
+	u32 device;
+	u32 incarnation;
+	bool named;
+	bool going;
+};
+
+extern const struct smartio_path_ops remote_path_ops;
+
+/* ---- remote_offer.c: this host as a borrower ---- */
 
 int remote_paths_init(struct smartio_link *link);
 void remote_paths_exit(struct smartio_link *link);
