@@ -84,7 +84,7 @@ int link_call(struct ntb_link *link, const struct wire_message *message,
 		kref_put(&pending->ref, link_pending_release);
 		goto put;
 	}
-	/* Answered, if only just: whoever took it completes it at once. */
+	/* Answered just in time: link_pending_answer() completes it at once. */
 	wait_for_completion(&pending->done);
 	ret = pending->status;
 	if (!ret && pending->size > *reply_size)
@@ -107,7 +107,7 @@ static void link_pending_answer(struct link_pending *pending, int status,
 	kref_put(&pending->ref, link_pending_release);
 }
 
-/* The link is down: nobody will answer any more. */
+/* The link is down: no answer will arrive any more. */
 void link_calls_fail(struct ntb_link *link)
 {
 	unsigned long id;
@@ -233,7 +233,7 @@ static bool link_job_start(struct ntb_link *link, u32 generation,
 
 /*
  * Waits until no request of the other side runs: the link is down. They end by
- * themselves: what they could wait for on the link fails.
+ * themselves: their own calls on the link fail.
  */
 void link_jobs_wait(struct ntb_link *link)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The registers of the windows that lead into this host: what they can do,
- * where one leads to, and how it is shut.
+ * The registers of the windows that lead into this host: their sizes and
+ * alignment, where one leads to, and how it is shut.
  */
 #include <linux/align.h>
 
@@ -96,8 +96,8 @@ int link_inbound_open(struct ntb_link *link, unsigned int mw, u64 base,
 
 /*
  * Where window @mw, which led to @base, leads while it is shut, should its limit
- * not hold: to a page for that, or, if it can't lead to a page, above what is
- * mapped for the NTB. Without an IOMMU there is no such place.
+ * not hold: to the quarantine page or, if it can't lead to a page, above all
+ * addresses mapped for the NTB. Without an IOMMU there is no such place.
  */
 static u64 link_inbound_away(struct ntb_link *link, unsigned int mw, u64 base)
 {

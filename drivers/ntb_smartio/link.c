@@ -311,8 +311,8 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 		link->writes = link->base.client->writes(&link->base);
 		link->peer_generation = peer->generation;
 		/*
-		 * It has seen this generation: all that belonged to an earlier
-		 * one is over on its side, but for what it says.
+		 * The peer has seen this generation: all that belonged to an
+		 * earlier one is over there, but for writes that it announces.
 		 */
 		if (peer->version && peer->echo == link->base.generation) {
 			if (peer->flags & WIRE_WRITES)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory of this host that the other side of a link, and the devices there,
- * can reach: whatever the DMA API maps for the NTB if aperture 0 covers that,
- * else out of one contiguous pool, and the window leads there only.
+ * can reach. If aperture 0 covers all memory that the DMA API maps for the NTB,
+ * that is any memory. Else it is one contiguous pool, and the window leads
+ * there only.
  */
 #include <linux/dma-mapping.h>
 #include <linux/genalloc.h>
@@ -28,8 +29,8 @@ static void link_kept_exit(struct ntb_link *link);
 
 /*
  * The window leads to all of it and no further. Contiguous memory of a power of
- * two is aligned to its size: that is what a window can lead to which takes
- * only multiples of its own size, if it is no larger.
+ * two is aligned to its size. So a window that takes only multiples of its own
+ * size can lead to it, if the window is no larger.
  */
 static int link_pool_init(struct ntb_link *link)
 {
@@ -400,8 +401,8 @@ static void link_kept_exit(struct ntb_link *link)
 
 /*
  * Contiguous zeroed pages that another device can be given too. Those that
- * were in use before are taken again: when the peer comes back there may be no
- * such piece.
+ * were in use before are taken again: when the peer returns there may be no
+ * other such piece.
  */
 struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 			      dma_addr_t *dma)

@@ -91,8 +91,8 @@ static void link_msi_unlock(struct irq_data *data)
 }
 
 /*
- * The table is the peer's: what this host's PCI core stores, it stores in one
- * that is not there.
+ * The table is the peer's. For this host's PCI core the vector is a virtual
+ * one, which has no entry to write.
  */
 static void link_msi_prepare(struct irq_domain *domain, msi_alloc_info_t *info,
 			     struct msi_desc *desc)

@@ -39,9 +39,9 @@ static bool link_overlap(u64 base, u64 size, u64 other, u64 other_size)
 }
 
 /*
- * Whether addresses may be taken for this host's memory: interrupts are not
- * memory, and a switch hands what is addressed to a device below the same port
- * to that one, before an IOMMU has seen it.
+ * Whether addresses may be taken for this host's memory. Those of interrupts
+ * are not memory. A switch routes those of a device below the same port to that
+ * device, and no IOMMU sees the access.
  */
 static bool link_space_sound(struct ntb_link *link, u64 base, u64 size)
 {

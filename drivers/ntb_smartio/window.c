@@ -123,8 +123,8 @@ int link_windows_init(struct ntb_link *link)
 		return -ENOMEM;
 	}
 	/*
-	 * A reset does not always do it: whoever was here before may have left
-	 * them open, or could not shut them and took the NTB off the bus.
+	 * A reset does not always do it. An earlier driver may have left them
+	 * open, or have taken the NTB off the bus as it could not shut them.
 	 */
 	mutex_lock(&link->window_lock);
 	link_windows_close(link);
@@ -178,7 +178,7 @@ static u64 link_window_base(struct ntb_link *link, unsigned int mw)
 
 /*
  * One that stays open takes the NTB off the bus until it can be shut. The peer's
- * messages can't arrive meanwhile: the link goes down with its next tick.
+ * messages can't arrive meanwhile: the next tick takes the link down.
  */
 static int link_window_shut(struct ntb_link *link, unsigned int mw)
 {
@@ -196,9 +196,9 @@ static int link_window_shut(struct ntb_link *link, unsigned int mw)
 }
 
 /*
- * Registers of devices first, memory (window 0) last: a doorbell that still got
- * through after memory was shut would make a device run whatever an earlier
- * command left there. Returns the first error; all others are shut.
+ * Registers of devices first, memory (window 0) last. A doorbell that still got
+ * through after memory was shut would make a device run an earlier command
+ * again. Returns the first error; all others are shut.
  */
 static int link_windows_shut(struct ntb_link *link)
 {

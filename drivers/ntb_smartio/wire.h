@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What two hosts say to each other over a link. All little endian, all fields
- * aligned, all written by the other side: wire_check.c says what is acceptable.
+ * aligned, all written by the other side: wire_check.c validates them.
  * User space compiles both for tests.
  *
  * Three steps. Each side
@@ -29,7 +29,7 @@
 
 /* Scratchpads of the receiving side. */
 enum wire_spad {
-	WIRE_SPAD_MAGIC,	/* WIRE_MAGIC << 16 | version; 0: nobody */
+	WIRE_SPAD_MAGIC,	/* WIRE_MAGIC << 16 | version; 0: no host */
 	WIRE_SPAD_GENERATION,	/* of the writer, never 0 */
 	WIRE_SPAD_ECHO,		/* the reader's generation, as the writer saw it */
 	/* page of its aperture 0 that is the bootstrap page; or see WIRE_REJOIN */

@@ -197,8 +197,8 @@ static int fence_order(const char *text, bool fenced, bool administrator,
 
 /*
  * The administrator of this host gives an order. Returns 0: it is so; -ENOENT;
- * -ENOTUNIQ; -EINVAL: a host can't fence itself; -EPERM: nor undo what another
- * did to it; -EBUSY: it comes back as fast as it is fenced.
+ * -ENOTUNIQ; -EINVAL: a host can't fence itself; -EPERM: nor admit itself;
+ * -EBUSY: it rejoins as fast as it is fenced.
  */
 int fence_here(const char *text, bool fenced)
 {

@@ -7,8 +7,8 @@
  * peer's CPUs reach all memory mapped for the device: queues and data of all
  * its borrowers. Nor does a link join beside such a device.
  *
- * A device that is lent as a whole: its borrower has it read and write whatever
- * the group may. Without an IOMMU that is all memory of this host.
+ * A device that is lent as a whole: its borrower has it read and write all
+ * memory that the group may. Without an IOMMU that is all of this host.
  */
 #include <linux/iommu.h>
 #include <linux/slab.h>

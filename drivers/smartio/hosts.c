@@ -66,8 +66,7 @@ bool smartio_host_fenced(const uuid_t *uuid)
 
 /*
  * How often a host was fenced. A host that was fenced and did not notice must
- * find it out afterwards: what it had in mind before is not to be done any
- * more.
+ * find it out afterwards: it must not send its earlier commands any more.
  */
 u32 smartio_host_fences(const uuid_t *uuid)
 {

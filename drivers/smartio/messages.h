@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The payloads of the core's messages. All little endian, all fields aligned,
- * all written by the other host: messages_check.c says what is acceptable.
+ * all written by the other host: messages_check.c validates them.
  * In wire_message, @object is the number of a device that the lender lends,
  * @context a session. User space compiles both for tests.
  */

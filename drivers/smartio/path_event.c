@@ -49,7 +49,7 @@ static size_t path_item_bytes(const struct smartio_path *path,
 	       struct_size(item, message, item->size);
 }
 
-/* A path's own item may be queued already: what it says is said last, then. */
+/* A path's own item may be queued already: it moves to the end then. */
 static void path_queue(struct smartio_path *path, struct path_item *item)
 {
 	lockdep_assert_held(&path->lock);

@@ -178,7 +178,7 @@ void session_resources_free(struct session *session)
  * @device_addr: for the device
  *
  * Context: process.
- * Return: 0; -EINVAL; -ERANGE: it lies outside what the borrower opened.
+ * Return: 0; -EINVAL; -ERANGE: it lies outside the borrower's open memory.
  */
 int smartio_session_dma(struct smartio_session *session, u64 addr, size_t size,
 			u64 *device_addr)

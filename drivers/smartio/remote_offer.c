@@ -178,8 +178,8 @@ static bool remote_goes(const struct remote *remote,
 	case WIRE_DEVICE_END:
 		/*
 		 * Taken back while the link was down. A lender that has only
-		 * just started again may not have come to lending it yet: what
-		 * waits for it goes on waiting.
+		 * just started again may not lend it yet: its path continues
+		 * to wait.
 		 */
 		return !remote->named &&
 		       remote->incarnation == remote->link->peer.incarnation;

@@ -2,7 +2,7 @@
 /*
  * Sessions, on the lender: they open, requests run in them, they end. Several
  * may want to end one at once (its borrower, the link, a fence, the lender's
- * half): whoever comes first does it, the others wait for it.
+ * half): the first one does it, the others wait for it.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -220,7 +220,7 @@ static struct session *sessions_ending(struct smartio_export *export,
 /*
  * End the sessions of an export that match, or all, at once, so that the
  * slowest one, not the sum, counts. They are over when this returns.
- * No memory is needed: a link that comes back waits for it.
+ * No memory is needed: a link that returns waits for it.
  */
 void sessions_end(struct smartio_export *export, session_match match, void *arg,
 		  enum session_end why)

@@ -220,8 +220,8 @@ int session_domain_dma(struct session *session, u64 addr, u64 size,
 
 /*
  * As session_ops.irq_target, in it. With interrupt remapping a page has 128
- * entries of the borrower's, without it the vectors of a CPU: what the device
- * could send unasked is among those.
+ * entries of the borrower's, without it the vectors of a CPU: the device could
+ * send any of those unasked, and no others.
  */
 int session_domain_irq(struct session *session, u64 addr, u64 *device_addr)
 {

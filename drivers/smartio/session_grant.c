@@ -401,7 +401,7 @@ void session_grants_withdraw(struct session *session)
 	}
 }
 
-/* The link is down, and its windows are shut: what was taken over it ends. */
+/* The link is down, and its windows are shut: grants taken over it end. */
 void session_grants_lost(struct smartio_link *link)
 {
 	const struct smartio_holder all = { .owner = SESSION_GRANT_OWNER };

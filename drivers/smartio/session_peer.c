@@ -340,8 +340,8 @@ void session_peer_withdraw(struct session *session)
 }
 
 /*
- * The host on a link takes a grant back: no device of this host uses what was
- * taken by it when this returns, nor will.
+ * The host on a link takes a grant back: no device of this host uses its
+ * registers when this returns, nor will.
  */
 void session_peers_ended(struct smartio_link *link, u64 grant)
 {

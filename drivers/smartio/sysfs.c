@@ -66,7 +66,7 @@ static ssize_t links_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(links);
 
-/* At that host: what it does to a third one, and whom it knows. */
+/* At that host: it fences or admits a third one, and lists those it knows. */
 static ssize_t fence_at_store(struct device *dev, const char *buf, size_t count,
 			      bool fenced)
 {

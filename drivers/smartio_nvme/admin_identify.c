@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Rewriting of Identify data and the effects log for clients: a controller
- * among several of its subsystem, without what a client may not do. User
- * space compiles this file too.
+ * among several of its subsystem, without functions that a client may not use.
+ * User space compiles this file too.
  */
 #include <linux/bits.h>
 #include <linux/string.h>
@@ -10,7 +10,7 @@
 #include "admin_identify.h"
 #include "admin_table.h"
 
-/* CAP (NVMe base 3.1.1): what the virtual controller does not have. */
+/* CAP (NVMe base 3.1.1): the virtual controller does not have these. */
 #define CAP_NSSRS		BIT_ULL(36)
 #define CAP_BPS			BIT_ULL(45)
 #define CAP_PMRS		BIT_ULL(56)

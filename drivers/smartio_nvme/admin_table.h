@@ -21,7 +21,7 @@
  * @ADMIN_IDENTIFY_NS_INDEP: I/O Command Set Independent Identify Namespace
  * @ADMIN_LOG_EFFECTS: Commands Supported and Effects
  * @ADMIN_LOG_CHANGED_NS: the client's own Changed Namespace List
- * @ADMIN_SET_QUEUES: Number of Queues: what the session was granted
+ * @ADMIN_SET_QUEUES: Number of Queues: those that the session was granted
  * @ADMIN_GET_QUEUES: the same
  * @ADMIN_SET_EVENTS: Asynchronous Event Configuration of this client
  * @ADMIN_GET_EVENTS: the same

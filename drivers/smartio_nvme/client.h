@@ -14,7 +14,7 @@
  *   client_admin.c	commands that the manager executes
  *   client_queue.c	queue pairs: memory, doorbells
  *   client_dma.c	addresses of a request's data
- *   nvme_core.h	what is taken from nvme-core's private parts
+ *   nvme_core.h	declarations taken from nvme-core's private parts
  *
  * Events go up through operations of the upper layer: struct snvme_queue_ops
  * (client_io.c), snvme_path.lose (client_path.c), struct snvme_drive_ops
@@ -254,7 +254,7 @@ struct snvme_bounce {
  *	client_drive.c, under its lock
  * @session: that requests were sent in; 0: none, or it is over. On @wq
  * @ended: after a loss: the session was ended, the link being up
- * @fenced: this host was fenced: the path fails what it holds, and leaves
+ * @fenced: this host was fenced: the path fails held requests, and leaves
  * @expelled: the driver itself deletes it
  * @leave_by: when @leaving: until then it waits for others, in jiffies
  * @flushes: that another path does; in client_io.c, under its lock

@@ -6,7 +6,7 @@
  *
  * Opening and closing follow the session; this host's own memory lives as long
  * as the path: completions can be looked for after a loss, and no session needs
- * a piece of memory that may not be there when the link comes back.
+ * a piece of memory that may not be there when the link returns.
  */
 #include <linux/io.h>
 #include <linux/log2.h>

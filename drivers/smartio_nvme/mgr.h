@@ -19,7 +19,7 @@
  *   admin_table.c	admin commands: those that clients may send
  *   proto_check.c	clients' requests: whether they are sound
  *   resv.c		reservations of one namespace: the rules
- *   nvme_core.h	what is taken from nvme-core's private parts
+ *   nvme_core.h	declarations taken from nvme-core's private parts
  *
  * Events go up through struct mgr_adminq_ops and struct smartio_lender_ops.
  */
@@ -282,8 +282,8 @@ struct mgr_vctrl {
 
 /*
  * Admin commands of all clients that the drive has at a time, and of one. The
- * rest of the tags are the manager's: it creates and deletes queues, whatever
- * clients ask for.
+ * rest of the tags are the manager's: clients' commands can't keep it from
+ * creating and deleting queues.
  */
 #define MGR_RELAYS		(NVME_AQ_MQ_TAG_DEPTH / 2)
 #define MGR_SESSION_RELAYS	4

@@ -235,7 +235,7 @@ irqreturn_t mgr_adminq_irq(int irq, void *data)
 	return found ? IRQ_HANDLED : IRQ_NONE;
 }
 
-/* After the controller was disabled: what it did complete, then no more. */
+/* After the controller was disabled: its last completions, then no more. */
 void mgr_adminq_drain(struct mgr *m)
 {
 	spin_lock_irq(&m->aq.cq_lock);

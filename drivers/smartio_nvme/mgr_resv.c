@@ -475,8 +475,8 @@ int mgr_resv_command(struct mgr_session *session,
 }
 
 /*
- * SNVME_ACCESS: what a host may not do. @reply_size: room there, then bytes
- * used. Sleeps. Return: 0 or -EMSGSIZE.
+ * SNVME_ACCESS: accesses that a host may not make. @reply_size: room there,
+ * then bytes used. Sleeps. Return: 0 or -EMSGSIZE.
  */
 int mgr_resv_access(struct mgr_session *session,
 		    struct snvme_access_reply *reply, size_t *reply_size)

@@ -56,7 +56,7 @@ struct snvme_attach_req {
  * @cap: the CAP register to show (NVMe base 3.1.1), already masked
  * @vs: the VS register
  * @max_bytes: largest transfer of one I/O command, a multiple of 4096
- * @sgls: the SGLS field of Identify Controller: what the data pointer may be
+ * @sgls: the SGLS field of Identify Controller: allowed forms of data pointers
  * @db_offset: of the doorbells in BAR 0: SQ n's is at db_offset + 2n *
  *	db_stride, CQ n's at db_offset + (2n + 1) * db_stride
  * @db_stride: bytes

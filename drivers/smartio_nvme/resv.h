@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reservations of a namespace (NVMe base 2.0, 8.19): who is registered, who
- * holds it, and what follows from that for each host. No kernel services: user
- * space compiles resv.c too. mgr_resv.c makes them count.
+ * Reservations of a namespace (NVMe base 2.0, 8.19): registrants, the holder,
+ * and the access that each host has. No kernel services: user space compiles
+ * resv.c too. mgr_resv.c makes them count.
  *
  * A host is its Host Identifier, 16 bytes; one of 8 bytes is padded with zeros.
  */

@@ -14,8 +14,8 @@
  *
  * The link between two lenders may be lost. Then the function's lender unmaps
  * the registers that it reached over that link, and notifies this host. The work
- * asks for them until the link is back: whoever mapped them finds them where
- * they were. In between the function's reads fail, and its posted writes are lost.
+ * asks for them until the link is back: they are then at the same addresses. In
+ * between the function's reads fail, and its posted writes are lost.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -30,7 +30,7 @@
 /* Functions that are here, whose registers may be mapped for others. */
 static LIST_HEAD(borrow_peers);
 static DEFINE_SPINLOCK(borrow_peers_lock);	/* the list, and the next two */
-/* All their registers are between these: most of what is mapped is not. */
+/* All their registers are between these: most other mappings are not. */
 static phys_addr_t borrow_peers_start = PHYS_ADDR_MAX;
 static phys_addr_t borrow_peers_end;
 

@@ -226,7 +226,7 @@ static void stub_shutdown(struct pci_dev *pdev)
 	smartio_export_suspend(stub->export);
 }
 
-/* From outside, by sysfs for instance: whoever has it loses it. */
+/* From outside, by sysfs for instance: the borrower loses the function. */
 static void stub_reset_prepare(struct pci_dev *pdev)
 {
 	struct stub *stub = pci_get_drvdata(pdev);

@@ -44,7 +44,7 @@
  * struct wire_message - the header of a message, in this host's byte order
  * @type: WIRE_...
  * @length: bytes of payload
- * @object: the ends': what it is about
+ * @object: the ends': the subject of the message
  * @request: number of a request; that of its reply is the same
  * @context: the ends': in which context
  * @status: of a reply: 0 or a negative errno

@@ -272,7 +272,7 @@ static irqreturn_t p2p_interrupt(int irq, void *data)
 /*
  * A vector of our own behind those of the hardware driver. Nothing may move
  * it to another CPU: without interrupt remapping that would change the
- * message, and the other host would go on writing the old one.
+ * message, and the other host would continue to write the old one.
  */
 static int p2p_interrupt_add(struct p2p_memory *p2p)
 {

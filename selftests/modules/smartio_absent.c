@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * smartio_absent: the next lent function that is reset is out of reach of this
- * host while that goes on, as one that was pulled out. When the stub has
+ * host during the reset, as one that was pulled out. When the stub has
  * restored its registers, and clears its bus mastering, it is there again.
  */
 #include <linux/kprobes.h>

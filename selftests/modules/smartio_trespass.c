@@ -5,7 +5,7 @@
  *
  *   smartio_trespass/store	write PHYSICAL-ADDRESS VALUE: a store of 32 bits,
  *				there, of this host's CPU
- *   smartio_trespass/load	write PHYSICAL-ADDRESS; read: what was there
+ *   smartio_trespass/load	write PHYSICAL-ADDRESS; read: the value there
  *
  * It takes paths to functions that are lent as a whole, so smartio_pci must not
  * be loaded. For each:

@@ -53,7 +53,7 @@ std::string kernel_arguments(const topology::Topology& topology, const topology:
   for (const topology::Host& other : topology.hosts) {
     hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", other.name, address_of(topology, other.name));
   }
-  // An oops ends the host, and the console has all warnings: what a test judges of a host that is gone.
+  // An oops ends the host, and the console has all warnings: a test finds them there after the host has ended.
   std::string line = fmt::format("{} oops=panic loglevel=5 intel_iommu={} guest.host={} guest.ip={}/24 guest.hosts={}",
                                  options.kernel_arguments, host.iommu == topology::Iommu::intel ? "on" : "off",
                                  host.name, address_of(topology, host.name), hosts);
@@ -292,7 +292,7 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
   const std::string memory = format_size(host.memory * options.memory_factor);
   arguments.add("qemu-system-x86_64", "-name", host.name, "-uuid", uuid_of(topology, host.name), "-nodefaults",
                 "-no-user-config", "-display", "none");
-  // A host that panics, or resets itself, ends: nobody takes it for one that is well. Cluster::reset() asks for more.
+  // A host that panics, or resets itself, ends: no test takes it for one that is well. Cluster::reset() asks for more.
   arguments.add("-no-reboot");
   arguments.add("-accel", options.accel, "-cpu", kCpu, "-smp", fmt::format("{}", host.cpus));
   if (!options.counter.empty()) {

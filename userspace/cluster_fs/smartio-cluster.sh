@@ -81,11 +81,11 @@ refuse_filled() {
 }
 
 quorate() { corosync-quorumtool -s | grep -q '^Quorate: *Yes'; }
-# Answering is not enough: who mounts before dlm_controld has told the kernel its own address gets ENOTCONN.
+# Answering is not enough: a mount gets ENOTCONN before dlm_controld has given the kernel this host's own address.
 dlm_ready() { dlm_tool status | grep -q 'quorate 1' && [ -n "$(ls /sys/kernel/config/dlm/cluster/comms 2> /dev/null)" ] && dlm_own_address; }
 dlm_own_address() { [ -d "/sys/kernel/config/dlm/cluster/comms/$(corosync-quorumtool -s | awk '/^Node ID:/ { print $3 }')" ]; }
 
-# Fenced or not: dlm_controld will have it let in.
+# Fenced or not: dlm_controld will have this host admitted.
 lender_knows_us() {
 	local status=0
 	fence_smartio -o status -n "$(uname -n)" || status=$?

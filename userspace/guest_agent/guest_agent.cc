@@ -192,7 +192,7 @@ void GuestAgent::receive() {
   if (got < 0) throw_errno("the agent's port");
   has_client_ = got > 0;
   std::string_view bytes(piece.data(), static_cast<std::size_t>(got));
-  // A new client: what is left of the requests of the one before is dropped.
+  // A new client: the rest of the former one's requests is dropped.
   if (const std::size_t sentinel = bytes.rfind(kSentinel); sentinel != std::string_view::npos) {
     bytes.remove_prefix(sentinel);
     received_.clear();

@@ -61,7 +61,7 @@ class GuestAgent {
     Output output;
     Output errors;
 
-    // As qemu-ga has it: what a command left running may still write.
+    // As qemu-ga has it: processes that a command left running may still write.
     [[nodiscard]] bool ended() const { return !process && !output.pipe && !errors.pipe; }
   };
   /// A guest-exec-status that is not answered yet.

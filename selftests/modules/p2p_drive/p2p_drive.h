@@ -105,7 +105,7 @@ enum p2p_interrupt_target {
  * @cq_address:	offset into the window of the I/O completion queue, if
  *		@io.cq_remote is set
  * @interrupt:	where the I/O completion queue's interrupts go
- * @message:	for %P2P_INTERRUPT_BORROWER: what is written, where in the window
+ * @message:	for %P2P_INTERRUPT_BORROWER: data, and an offset in the window
  * @interrupts:	how many came to this host
  * @result:	of the last command: an NVMe status, or a negative errno
  */

@@ -102,7 +102,7 @@ static void hello_right(struct hostile *h, struct wire_hello *hello)
 	hello_seal(hello);
 }
 
-/* Not valid yet, or not any more: the other side goes on waiting. */
+/* Not valid yet, or not any more: the other side continues to wait. */
 static void hello_overlooked(struct hostile *h, struct wire_hello *hello)
 {
 	hello_right(h, hello);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * snvme_probe - a client of smartio_nvme_mgr that makes no disk: it attaches,
- * makes queue pairs and gives them back, sends what a broken or hostile client
- * may send, and gives the drive addresses that it can't reach. In debugfs, for
+ * makes queue pairs and gives them back, sends requests of a broken or hostile
+ * client, and gives the drive addresses that it can't reach. In debugfs, for
  * each path to a drive:
  *
  *   snvme_probe/NAME/run	write: attach
@@ -15,7 +15,7 @@
  *				is not mapped; 0: that of a page that never was;
  *				4096 bytes of the media, as so many blocks
  *				the write fails if it did not go as it should
- *   snvme_probe/NAME/result	read: what the last one saw
+ *   snvme_probe/NAME/result	read: the result of the last one
  *
  * smartio_nvme must not be loaded on that host: it would take the paths.
  */

@@ -31,8 +31,8 @@ struct Switches {
 };
 constexpr Switches kAlone{.usual = 1.7, .swing = 0.6};
 constexpr Switches kMany{.usual = 0.1, .swing = 0.15};
-/// At a greater depth, doorbells of several queues meet on the cable, and split a command or wait for each other: so
-/// many transactions of an I/O.
+/// At a greater depth, doorbells of several queues meet on the cable, and split a command or wait for each other. That
+/// explains up to this many further transactions of an I/O, of commands and of doorbells each.
 constexpr double kMeetings = 0.25;
 /// Heartbeats, which pass with time: more messages than that for an I/O count.
 constexpr double kMessages = 0.1;
@@ -112,7 +112,7 @@ Result<void> counted(const Cell& cell) {
   return {};
 }
 
-/// The least: a machine that others use only adds to what an I/O takes.
+/// The least: other users of the machine only add to the cost of an I/O.
 Cost cost_of(const bench::Spread& spread) {
   return {.least = spread.min, .noise = (spread.median - spread.min) / spread.min};
 }

@@ -113,7 +113,7 @@ TEST(Gate, WhatABusyMachineDoesNotExplainCounts) {
   };
   EXPECT_EQ(worse_with(more(Count::context_switches, 3400)), 4);
   EXPECT_EQ(worse_with(more(Count::device_interrupts, 1090)), 4);
-  // A second map of each: what it takes is not shared out among twice the I/O.
+  // A second map of each: it is not taken for a second I/O, which would halve the cost.
   EXPECT_EQ(worse_with(more(Count::dma_maps, 500)), 4);
   EXPECT_EQ(worse_with(packets("posted message", 1)), 4);
   EXPECT_EQ(worse_with(packets("posted command", 0.5)), 4);

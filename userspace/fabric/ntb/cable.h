@@ -30,7 +30,7 @@ class Cable {
     std::string name;
     std::array<std::uint64_t, kWindows> windows{};  ///< bytes of BAR2 and BAR4, powers of two
     Family family = Family::amd;
-    unsigned vectors = 0;         ///< MSI-X entries; 0: what the family has, as with the next two
+    unsigned vectors = 0;         ///< MSI-X entries; 0: the family's default, as with the next two
     std::uint8_t link_speed = 0;  ///< Current Link Speed encoding: 3 is 8 GT/s
     std::uint8_t link_width = 0;
     std::chrono::nanoseconds training = kTraining;  ///< from the drivers' hearing of a loss to the link's return

@@ -22,7 +22,7 @@ enum class Family : std::uint8_t {
 struct Adapter {
   Family family = Family::amd;
   std::array<std::uint64_t, kWindows> windows{};  ///< bytes of BAR2 and BAR4, powers of two
-  unsigned vectors = 0;                           ///< MSI-X entries; 0: what the family has
+  unsigned vectors = 0;                           ///< MSI-X entries; 0: the family's default
   std::uint8_t link_speed = 0;                    ///< Current Link Speed encoding; 0: the family's
   std::uint8_t link_width = 0;
 };

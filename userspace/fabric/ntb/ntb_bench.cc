@@ -74,7 +74,7 @@ void window_stores_from_a_guest(benchmark::State& state) {
   std::vector<vfio_user::WriteMultiStore> stores;
   for (std::uint64_t i = 0; i < kStores; i++) stores.push_back({8 * i, 2, 8, i});
   for (auto _ : state) checked(pair.a().post_many(stores));
-  // A read behind them: what was queued in the socket has been drained when it is answered.
+  // A read behind them: when it is answered, all stores in the socket have been drained.
   checked(pair.a().load<std::uint32_t>(0, ntb::amd::reg::SIDEINFO));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kStores));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Intel's registers and link: what the stock ntb_hw_intel relies on, and what the hardware does not let pass.
+// Intel's registers and link: rules that the stock ntb_hw_intel relies on, and accesses that the hardware drops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The register rules of docs/fabric.md, one test each: what the stock ntb_hw_amd relies on.
+// The register rules of docs/fabric.md, one test each: the stock ntb_hw_amd relies on them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Windows: where an access comes out, when it does not, and what the ledger says of it.
+// Windows: where an access comes out, when it does not, and the ledger's count of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

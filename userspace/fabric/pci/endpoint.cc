@@ -39,7 +39,7 @@ bool has_all_ones(std::span<const std::byte> data) {
   return false;
 }
 
-/// The outcome of an access of several pieces: unclaimed if any piece was, else what the first one was.
+/// The outcome of an access of several pieces: unclaimed if any piece was, else that of the first one.
 struct Sum {
   std::optional<Outcome> total;
   void add(Outcome piece) {

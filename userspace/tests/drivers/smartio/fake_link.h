@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A transport without any hardware: its links keep the contract of smartio_transport.h, and what the core asked for.
+// A transport without any hardware: its links keep the contract of smartio_transport.h, and record the core's requests.
 #pragma once
 
 #include <functional>

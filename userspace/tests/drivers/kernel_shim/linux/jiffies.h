@@ -10,5 +10,5 @@ extern unsigned long jiffies;
 #define jiffies_to_msecs(ticks) ((unsigned int)((ticks) * 1000 / HZ))
 #define time_after(a, b) ((long)((b) - (a)) < 0)
 
-/* A little time passes: what was queued runs, and what the test does meanwhile. */
+/* A little time passes: one queued work runs, and then the test's shim::meanwhile. */
 unsigned long shim_pause(unsigned long ticks);

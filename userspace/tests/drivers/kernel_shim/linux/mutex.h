@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tests have one thread: whoever would wait for a mutex waits for ever, which ends the test. */
+/* Tests have one thread: a wait for a mutex would last for ever, so it ends the test. */
 #pragma once
 
 #include <linux/lockdep.h>
