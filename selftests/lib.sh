@@ -77,7 +77,7 @@ link_back() {
 	for link in "$@"; do [ ! -e "$notes/cut.$link" ] || [ -e "$notes/up.$link" ] || cp "$notes/back" "$notes/up.$link"; done
 }
 
-# A host with the debug kernel takes its time: all deadlines are so many times as far away.
+# A host with the debug kernel is slow: all deadlines are $slower times as far away.
 slower=1
 [ "${SMARTIO_KERNEL:-}" != debug ] || slower=5
 
@@ -185,8 +185,8 @@ instructions() { cluster instructions lender | jq '.lender | add'; }
 now_ms() { date +%s%3N; }
 # during COMMAND…: how many instructions the lender runs meanwhile, and for how many ms.
 during() { local i0 t0; i0=$(instructions) t0=$(now_ms); "$@"; echo $(($(instructions) - i0)) $(($(now_ms) - t0)); }
-# lender_idle_during IOS COMMAND…: while the command, which does so many I/Os, runs, the lender runs no more than in an idle time of the
-# same length. That is looked at by its fifths, which show how much idle times differ.
+# lender_idle_during IOS COMMAND…: while the command does IOS I/Os, the lender runs no more instructions than in an idle time of
+# the same length. The idle time is measured by fifths, which show how much idle times differ.
 lender_idle_during() {
 	local ios=$1 count ms idle idle_ms rates=() i most least rate each; shift
 	read -r count ms <<< "$(during "$@")"
@@ -293,7 +293,7 @@ allowed_by_fabric() {
 	return $ok
 }
 
-# The first two are said again at the end: what a kernel warns of may be far above its last line.
+# The first two are repeated at the end: a kernel's warning may be far above the last line of the output.
 complain() { printf '%s\n' "$*"; bad=1; [ ${#complaints[@]} -ge 2 ] || complaints+=("$*"); }
 
 # judge_lines HOST KIND, its messages on stdin. The lines of one warning, from "cut here" to "end trace", are judged as one:
@@ -387,7 +387,7 @@ judge() {
 # SMARTIO_ALLOWANCES=FILE: how often each allowance matched, for a report over many tests (scripts/check).
 note_allowance() { [ -z "${SMARTIO_ALLOWANCES:-}" ] || printf '%s\t%s\t%s\n' "$@" >> "$SMARTIO_ALLOWANCES"; }
 
-# A test's own: what it has to put away in the end, however it ended.
+# A test may have its own: it runs at the end of the test, whether that passed or failed.
 clean_up() { :; }
 
 finish() {

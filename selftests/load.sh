@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# The drive's counters and faults, and verified load in the background: what the tests of nvme/, smartio_nvme/ and share/
-# (and those that source share/common.sh) have in common. For lib.sh's tests; $drive is the fabric's name of the drive.
+# The drive's counters and faults, and verified load in the background: the common part of the tests of nvme/,
+# smartio_nvme/ and share/ (and of those that source share/common.sh). For lib.sh's tests; $drive is the fabric's name of
+# the drive.
 
 # counter NAME: one of the drive's, 0 while it has not been counted.
 counter() { fabric drive "$drive" counters | jq -r --arg name "$1" '.[$name] // .commands[$name] // .admin_commands[$name] // 0'; }

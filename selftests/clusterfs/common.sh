@@ -53,7 +53,7 @@ fs_up() {
 	at_once mount_one "${all[@]}"
 }
 fs_unmount() { at_once umount_one "${all[@]}"; }
-# join_again HOST: its links are up; it enters the cluster (dlm_controld asks for it to be let in), attaches and mounts.
+# join_again HOST: its links are up; it enters the cluster (its dlm_controld asks the lender to admit it), attaches and mounts.
 join_again() {
 	configure_one "$1"
 	start_one "$1"
@@ -75,7 +75,7 @@ fs_log() {
 		# a message that a host sent before it left a lockspace may arrive after the others know that it left
 		# (docs/cluster-filesystems.md)
 		warning_may "$host" 'fs/dlm/lock.c:[0-9]+ _receive_message'
-		# OCFS2: its list of hosts, a word a line; what it says when hosts unmount at the same moment, or one is gone
+		# OCFS2: its list of hosts, a word a line; its errors when hosts unmount at the same moment, or one is lost
 		log_may "$host" '\] (\( |[0-9]+ |\) [0-9]+ nodes)'
 		log_may "$host" '\([^)]*\):(dlm|o2net)_[a-z_]+:[0-9]+ ERROR'
 		log_may "$host" '\] (lockres: | +last used: | +on dirty list: | +inflight locks: | +refmap nodes: |\], inflight=| +(granted|converting|blocked) queue:| +type=-?[0-9]+, conv=-?[0-9]+, node=)'

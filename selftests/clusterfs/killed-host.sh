@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
-# A host dies in the middle of writes: it is fenced, its journal is replayed, the others go on, and all that it had fsynced
-# is there. It boots, rejoins and mounts again.
+# A host dies in the middle of writes: it is fenced, its journal is replayed, the others continue, and all its fsynced data
+# are there. It boots, rejoins and mounts again.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 victim=${borrowers[-1]}
 survivors=(); for host in "${all[@]}"; do [ "$host" = "$victim" ] || survivors+=("$host"); done

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2016
-# The drive loses its power, and with it all that it had not flushed, while every host writes and fsyncs: what was fsynced
-# is there. Then all hosts lose theirs with it: the journals are replayed, and nothing is left to repair.
+# The drive loses its power, and with it all unflushed data, while every host writes and fsyncs: the fsynced data
+# are there. Then all hosts lose theirs with it: the journals are replayed, and nothing is left to repair.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 for host in "${all[@]}"; do losses_on "$host"; done

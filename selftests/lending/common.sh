@@ -60,7 +60,7 @@ iperf_serve() {
 }
 # iperf3 does not count the bytes that are in flight at its end: at most two of its blocks of 128 KiB.
 iperf_uncounted=$((2 * 128 << 10))
-# iperf HOST PEER SIZE: both ways, so many bytes ("8M"), or for so long ("30s").
+# iperf HOST PEER SIZE: both ways; SIZE is a number of bytes ("8M") or a time ("30s").
 iperf() {
 	local way out got much=(-n "$3") least=$(((${3%[Ms]} << 20) - iperf_uncounted))
 	[ "$3" = "${3%s}" ] || much=(-t "${3%s}") least=$((${3%s} * 10000))

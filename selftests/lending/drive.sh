@@ -14,7 +14,7 @@ load_links() { sh_on "$1" 'for m in smartio_echo smartio_nvme smartio_nvme_mgr s
 	modprobe ntb_hw_amd; modprobe ntb_smartio heartbeat_timeout_ms=3000 $1' "${open[$1]:-}"; }
 link_up() { sh_on "$1" 'grep -qx up /sys/class/smartio_link/ntb0/state'; }
 
-# lend: the drive, as it is, by a lender that trusts whoever borrows it
+# lend: the drive, as it is, by a lender that trusts all borrowers if it has no IOMMU
 lend() {
 	sh_on lender 'modprobe smartio_pci_stub; d=/sys/bus/pci/devices/$1
 		[ -z "$2" ] || echo $1 > /sys/module/smartio/parameters/trust_borrowers

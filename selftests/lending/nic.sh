@@ -8,8 +8,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # self_test HOST INTERFACE: the driver's own test of the device (ethtool -t), "RESULT NAME" a line; its status is 2 if some of it failed.
-# Its cable is out: a frame of somebody else fails igb's loopback test, which then loses the page of that frame. So that test, which needs
-# a link, does not count.
+# Its cable is out: a frame of another host fails igb's loopback test, which then loses the page of that frame. So that test,
+# which needs a link, does not count.
 self_test() {
 	cluster monitor lender -- set_link "$nic" off > /dev/null
 	sh_on "$1" 'ethtool -t $1 offline > /run/self-test || [ $? = 2 ]; cat /run/self-test' "$2" > "$notes/self-test"

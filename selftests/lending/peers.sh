@@ -78,10 +78,10 @@ leave() {
 	expect "bytes that were unmapped" $size "$(said_of unmapped)"
 }
 
-# faults_of PCI: what the lender's IOMMU says of that function's. refusals PCI: how often it did.
+# faults_of PCI: a pattern for the reports of the lender's IOMMU about that function's faults. refusals PCI: the number of them.
 faults_of() { printf '%s' 'DMAR: (DRHD: handling fault status reg|\[DMA (Read|Write) NO_PASID\] Request device \['"${1#*:}"'\])'; }
 refusals() { iommu_faults lender "$1"; }
-# late_is_refused PCI BEFORE: it fetches and stores once more where the target was.
+# late_is_refused PCI BEFORE: edu fetches and stores again where the target was. BEFORE is the number of refusals so far.
 late_is_refused() {
 	local lates
 	lates=$(said_of late-store | wc -l)

@@ -3,7 +3,7 @@
 # The head of a mutant, for scripts/check-mutants and selftests/harness/mutants-apply. A mutant is a patch,
 # selftests/mutants/NAME.patch, and above its diff stands:
 #
-#   Bug: one sentence: what is broken.
+#   Bug: one sentence that names the defect.
 #   Killed-by: TOPOLOGY SUBJECT/TEST      fails on a cluster of that topology; several such lines: each of them fails
 #   Killed-by: unit NAME                  a unit test, by its name in CMakeLists.txt
 #
@@ -19,7 +19,7 @@ mutant_files() { sed -n 's/^+++ b\///p' "$mutants/$1.patch"; }
 # mutant_patch NAME FOLDER [--dry-run]: applies it to a copy of the checkout. The tree has busybox's patch.
 mutant_patch() { (cd "$2" && busybox patch -p1 "${@:3}" < "$mutants/$1.patch" 2>&1); }
 
-# mutant_wrong NAME: prints what is wrong with a mutant of this checkout, if anything.
+# mutant_wrong NAME: prints the errors of a mutant of this checkout, if it has any.
 mutant_wrong() {
 	local topology test more count=0
 	[ "$(mutant_bug "$1" | grep -c '\.$')" = 1 ] || echo "no line 'Bug: …' of one sentence"

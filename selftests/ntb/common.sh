@@ -54,7 +54,7 @@ both_links() { [ "$(link_state lender)" = "$1" ] && [ "$(link_state borrower)" =
 until_links() { until_true "${2:-20}" "both drivers to see the link $1" both_links "$1"; }
 link_is() { [ "$(link_state "$1")" = "$2" ]; }
 
-# ntb_perf is loaded with max_mw_size=1048576: it says on both hosts that it does as it is told.
+# ntb_perf is loaded with max_mw_size=1048576: on both hosts it logs that it uses this size.
 perf_says() {
 	local host
 	for host in "${pair[@]}"; do log_may "$host" 'ntb_perf .* Peer 0 outbuf reduced to 0x0000000000100000'; done

@@ -86,7 +86,8 @@ links_up() { in_time "$1" 'for l in /sys/class/smartio_link/*; do [ ! -e $l ] ||
 # new_links: no host has a link any more, so that the next share_up makes them with link_options.
 new_links() { share_down; clients_leave; at_once unload_links "${all[@]}"; }
 unload_links() { sh_on "$1" '! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio'; }
-# without_heartbeats: share_up, and no link has a heartbeat from then on, so that what crosses it belongs to I/O. At the end: new_links.
+# without_heartbeats: share_up, and no link has a heartbeat after that: all accesses across it belong to I/O. At the end:
+# new_links.
 without_heartbeats() {
 	link_options=(heartbeat_ms=600000 heartbeat_timeout_ms=2000000)
 	new_links
@@ -115,7 +116,7 @@ attach() {
 		done' "$@")
 	[ -n "$found" ] || attached "$host"
 }
-# Finds the disk: that of the controller whose transport is smartio, by way of its hidden path device nvmeScCnN. nvme-core adds
+# Finds the disk: that of the controller whose transport is smartio, by its hidden path device nvmeScCnN. nvme-core adds
 # the disk's character device ngXnY after the disk. The block device's node is there before it can be opened.
 find_disk='! [ -L /run/shared ] || rm -f /run/shared /run/shared.ctrl
 	for c in /sys/class/nvme/nvme*; do
@@ -160,7 +161,7 @@ kill_load=': > /run/fence.stop
 	if [ -e /run/load.pid ] && [ ! -e /run/load.done ]; then kill -KILL -- -$(cat /run/load.pid) 2> /dev/null || true; : > /run/load.done; fi'
 kill_load() { sh_on "$1" "$kill_load"; }
 
-# share_up: the drive is lent and attached everywhere, whatever was before. share_up NAME=VALUE… (of the client): loads them again.
+# share_up: the drive is lent and attached everywhere, from any state. share_up NAME=VALUE… (of the client): loads them again.
 share_up() {
 	settle_drive
 	if [ $# -gt 0 ] || [ -z "$is_lent" ]; then share_down; is_lent=; fi
@@ -180,7 +181,7 @@ share_down() {
 stat() { sh_on "$1" 'read -r c < /run/shared.ctrl; read -r v < /sys/class/nvme/$c/smartio/$1; echo $v' "$2"; }
 stat_above() { in_time "$1" 'read -r c < /run/shared.ctrl; read -r v < /sys/class/nvme/$c/smartio/$1; [ $v -gt $2 ]' "$2" "$3"; }
 path_up() { in_time "$1" 'read -r c < /run/shared.ctrl; read -r s < /sys/class/nvme/$c/state; [ $s = live ]'; }
-# holdings: what the lender says of queue pairs, a line each.
+# holdings: the lender's list of queue pairs that hosts hold, a line each.
 holdings() { on lender cat "/sys/class/smartio_export/$drive_pci/holdings"; }
 holds() { holdings | grep -c "host=$1 " || true; }
 holds_none() { in_time lender '[ -r $2 ] && ! grep -q "host=$1 " $2' "$1" "/sys/class/smartio_export/$drive_pci/holdings"; }

@@ -39,7 +39,7 @@ hostile_run() {
 	[ $ok = 1 ]
 }
 
-# unharmed: nobody but the hostile one has noticed anything.
+# unharmed: the drive and the other hosts are as before, and the hostile one holds no queue pair.
 unharmed() {
 	load_goes_on "$victim"
 	expect "losses of $victim" "$losses" "$(stat "$victim" losses)"

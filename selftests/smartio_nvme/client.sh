@@ -91,7 +91,8 @@ when_busy() {
 		exit 1' "$dev" "$@" || fail "when busy: $*"
 }
 
-# late FUNCTION: snvme_late is there for it. late_hold N: so many of its calls are held; 0: all go on. late_is NAME N: a count of it.
+# late FUNCTION: snvme_late is there for it. late_hold N: holds N more of its calls; 0 releases all.
+# late_is NAME N: a count of it.
 late() { sh_on lender '! [ -d /sys/module/snvme_late ] || modprobe -r snvme_late; modprobe snvme_late symbol="$1"' "$1"; }
 late_hold() { sh_on lender 'echo "$1" > /sys/module/snvme_late/parameters/hold' "$1"; }
 late_count() { on lender cat "/sys/module/snvme_late/parameters/$1"; }

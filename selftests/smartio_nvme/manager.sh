@@ -27,7 +27,7 @@ manager_live() { sh_on lender '[ "$(cat /sys/bus/pci/devices/$1/nvme/nvme*/state
 manager() { sh_on lender 'cat /sys/bus/pci/devices/$1/$2' "$pci" "$1"; }
 manager_dev() { sh_on lender 'basename /sys/bus/pci/devices/$1/nvme/nvme*' "$pci"; }
 
-# snvme_probe on the local path: what it is to do; fails as it does. probe_result: what it saw.
+# probe WORD…: snvme_probe runs that command on the local path; fails if it fails. probe_result: its result.
 probe() { sh_on lender 'echo "$1" > /sys/kernel/debug/snvme_probe/*-local/run' "$*"; }
 probe_result() { sh_on lender 'cat /sys/kernel/debug/snvme_probe/*-local/result'; }
 all_free() { [ "$(manager queue_pairs_free)" = "$(manager queue_pairs_total)" ]; }

@@ -34,8 +34,8 @@ store() { copy $buffer $1 $2 2; }
 '
 in_edu() { in_guest "$1" "$2" "$edu_words $3"; }
 
-# edu_begins HOST NAME: it answers, may master the bus, and copies what it is told to within the guest's memory: what it does not
-# reach later was refused.
+# edu_begins HOST NAME: it answers, may master the bus, and copies as ordered within the guest's memory. So an access that fails
+# later was refused.
 edu_begins() {
 	in_edu "$1" "$2" 'echo 1 > $edu/enable; printf "\006\000" | dd of=$edu/config bs=2 seek=2 conv=notrunc status=none'
 	edu_works "$1" "$2"
@@ -47,14 +47,14 @@ edu_works() {
 		"$(in_edu "$1" "$2" "word $own_page 64 $pattern; word $own_next 64 0; fetch $own_page 8; store $own_next 8; word $own_next 64")"
 }
 
-# memory_of HOST ADDRESS: 8 bytes of its physical memory, or of what answers there, as its QEMU reads them.
+# memory_of HOST ADDRESS: the 8 bytes at that physical address, of memory or a device, as its QEMU reads them.
 memory_of() {
 	local line
 	line=$(cluster monitor "$1" -- xp /2wx "$2")
 	[[ $line =~ :\ 0x([0-9a-f]{8})\ 0x([0-9a-f]{8}) ]] || fail "memory of $1 at $2: expected 8 bytes, saw '$line'"
 	printf '0x%s%s\n' "${BASH_REMATCH[2]^^}" "${BASH_REMATCH[1]^^}"
 }
-# firmware_of HOST: an address of its memory with something in it that nobody changes: a table of its firmware's (FACS), near the end.
+# firmware_of HOST: an address of its memory whose data do not change: a table of its firmware's (FACS), near the end.
 firmware_of() {
 	local end
 	end=$(sh_on "$1" 'awk "/Reserved/ && length(\$1) == 17 && \$1 > \"001\" { sub(/.*-/, \"\", \$1); print \"0x\" \$1; exit }" /proc/iomem')
@@ -67,7 +67,7 @@ registers_of() { printf '0x%x\n' $(($(sh_on "$1" 'sed -n "$(($2 + 1))s/ .*//p" /
 range_size=$((4 << 30))
 page_of_guest() { printf '0x%x\n' $(($1 + (8 + $2) * range_size + ${3:-own_page})); }
 
-# attacks_begin HOST…: what the IOMMUs of these say, and the lender's. $edu_pci is edu in the lender.
+# attacks_begin HOST…: allows the faults that the IOMMUs of these hosts and of the lender report. $edu_pci is edu in the lender.
 attacks_begin() {
 	local host
 	edu_pci=$(pci_of lender toy0)

@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/guest.sh"
 # Which of the borrowers has the guest, or the first.
 borrower=$(hosts | grep -vx lender | head -n 1)
 
-# for_vm HOST PCI: what the lender lends as PCI, for a virtual machine of HOST; prints what smartioctl says, as JSON.
+# for_vm HOST PCI: HOST borrows the lender's function PCI for a virtual machine; prints smartioctl's JSON.
 for_vm() { on "$1" smartioctl borrow --for-vm -o json "lender:$2"; }
 
 # to_vfio HOST PCI, from_vfio HOST PCI: its driver is vfio-pci; none.
@@ -26,7 +26,7 @@ from_vfio() {
 
 # no_bus_mastering HOST PCI: the function's own configuration space says so in the host that has the device.
 no_bus_mastering() { expect "bus mastering of $2 in $1" 0 "$(sh_on "$1" 'echo $(($(od -An -tu2 -j4 -N2 /sys/bus/pci/devices/$1/config) >> 2 & 1))' "$2")"; }
-# controller_is off|on HOST PCI: what the register CC of QEMU's nvme says, which QEMU reads. Off, it has no queues.
+# controller_is off|on HOST PCI: checks the enable bit in register CC of QEMU's nvme, as QEMU reads it. Off, it has no queues.
 controller_is() {
 	local base cc words=(off on)
 	base=$(sh_on "$2" 'cut -d " " -f 1 /sys/bus/pci/devices/$1/resource | head -n 1' "$3")
@@ -46,7 +46,8 @@ guest_fio() {
 		"$(jq '[.jobs[] | select(.error == 0 and .read.io_bytes > 0 and .write.io_bytes > 0)] | length' <<< "$out")"
 	jq -r '.jobs[] | "# in the guest: read \(.read.iops | floor) IOPS, write \(.write.iops | floor) IOPS"' <<< "$out"
 }
-# guest_load HOST NAME DISK: reads and writes the first 128 MiB until it is ended; guest_did HOST NAME DISK: so many I/Os were done.
+# guest_load HOST NAME DISK: reads and writes the first 128 MiB until it is ended.
+# guest_did HOST NAME DISK: the number of finished I/Os.
 guest_load() {
 	local before
 	before=$(guest_did "$1" "$2" "$3")
