@@ -142,7 +142,7 @@ Result<void> Cluster::make_disks(const Topology& topology) const {
     }
     if (error) return fail(fmt::format("{}: {}", file.string(), error.message()));
     if (const auto size = std::filesystem::file_size(file, error); size != device.size) {
-      return fail(fmt::format("{} has {}, the topology says {}: remove it, or mend the topology", file.string(),
+      return fail(fmt::format("{} has {}, the topology says {}: remove it, or fix the topology", file.string(),
                               format_size(size), format_size(device.size)));
     }
   }

@@ -55,10 +55,10 @@ class Running {
   Result<std::optional<Outcome>> look(GuestAgent::Session& session) const {
     const auto status = session.call("guest-exec-status", {{"pid", pid_}}, Deadline::in(kAgentPatience));
     if (!status && !session.refusal().empty()) {
-      return fail(fmt::format("{}: the command is gone: the host or its agent was started again", agent_.host()));
+      return fail(fmt::format("{}: the command was lost: the host or its agent restarted", agent_.host()));
     }
     if (!status) return std::unexpected(status.error());
-    if (!status->is_object()) return fail(fmt::format("{}: guest-exec-status got no status", agent_.host()));
+    if (!status->is_object()) return fail(fmt::format("{}: invalid answer to guest-exec-status", agent_.host()));
     if (!status->value("exited", false)) return std::nullopt;
     auto outcome = outcome_of(*status);
     if (!outcome) return fail(fmt::format("{}: {}", agent_.host(), outcome.error().message));
@@ -123,7 +123,7 @@ Result<Outcome> execute(GuestAgent& agent, const Request& request) {
     if (!session) return std::unexpected(session.error());
     const auto started = session->call("guest-exec", arguments_of(request), Deadline::in(kAgentPatience));
     if (!started) return std::unexpected(started.error());
-    if (!started->is_object() || !started->contains("pid")) return fail("guest-exec got no pid");
+    if (!started->is_object() || !started->contains("pid")) return fail("invalid answer to guest-exec");
     running.emplace(agent, (*started)["pid"].get<std::int64_t>());
     const auto patience = Deadline::in(kShortCommand).or_earlier(deadline);
     while (!patience.passed() && interrupted() == 0) {

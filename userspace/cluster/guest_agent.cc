@@ -45,14 +45,14 @@ Result<json> GuestAgent::Session::call(std::string_view command, json arguments,
   const json request = {{"execute", command}, {"arguments", std::move(arguments)}};
   if (auto sent = stream_.send(request.dump() + "\n", deadline); !sent) return std::unexpected(sent.error());
   const auto line = stream_.read_to('\n', deadline);
-  if (!line) return fail(fmt::format("{}: {} got: {}", host_, command, line.error().message));
+  if (!line) return fail(fmt::format("{}: {} failed: {}", host_, command, line.error().message));
   json answer = json::parse(*line, nullptr, false);
   if (answer.is_object() && answer.contains("return")) return std::move(answer["return"]);
   if (answer.is_object() && answer.contains("error") && answer["error"].is_object()) {
     refusal_ = answer["error"].value("desc", "no reason given");
     return fail(fmt::format("{}: {}: {}", host_, command, refusal_));
   }
-  return fail(fmt::format("{}: {} got an answer that is none", host_, command));
+  return fail(fmt::format("{}: invalid answer to {}", host_, command));
 }
 
 Result<GuestAgent::Session> GuestAgent::open(Deadline deadline) {

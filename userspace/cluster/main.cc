@@ -48,7 +48,7 @@ Result<std::string> read_some(int fd, std::size_t size, std::string_view what) {
     const int count = ::poll(&ready, 1, 2000);
     if (interrupted() != 0) return fail("interrupted");
     if (count == 0 && have == 0 && !announced) {
-      complain(fmt::format("waiting for the end of {}", what));
+      complain(fmt::format("still reading {}", what));
       announced = true;
     }
     if (count <= 0) continue;
@@ -67,7 +67,7 @@ Result<std::string> read_some(int fd, std::size_t size, std::string_view what) {
 Result<std::string> standard_input() {
   struct stat status{};
   if (::fstat(STDIN_FILENO, &status) != 0 || !(S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) return "";
-  auto input = read_some(STDIN_FILENO, kLargestInput + 1, "standard input (-n or </dev/null: there is none)");
+  auto input = read_some(STDIN_FILENO, kLargestInput + 1, "standard input (use -n or </dev/null if there is none)");
   if (input && input->size() > kLargestInput) {
     return fail(fmt::format("standard input is larger than {} MiB: push a file", kLargestInput >> 20));
   }
@@ -263,7 +263,7 @@ int run(int argc, char** argv) {
 
   CLI::App app(
       "A cluster of emulated Linux hosts joined by PCIe. CLUSTER=NAME in the environment chooses one of "
-      "several clusters; docs/cluster.md tells more.",
+      "several clusters; see docs/cluster.md.",
       "scripts/cluster");
   app.require_subcommand(1);
   UpOptions up;
@@ -281,14 +281,15 @@ int run(int argc, char** argv) {
   up_command->add_option("TOPOLOGY", up.topology, "a name of selftests/topologies, or a .toml file")->required();
   up_command->add_option("--accel", up.accel, "QEMU's -accel")->capture_default_str();
   up_command->add_option("--append", up.append, "further kernel arguments for all hosts");
-  up_command->add_flag("--count-instructions", up.count_instructions, "those of the hosts' CPUs; see instructions");
-  up_command->add_flag("--keep", up.keep, "leave what runs when it fails");
+  up_command->add_flag("--count-instructions", up.count_instructions,
+                       "count instructions of the hosts' CPUs; see instructions");
+  up_command->add_flag("--keep", up.keep, "keep the processes running after a failure");
   up_command->add_flag("!--no-fabric", up.with_fabric, "plain hosts")->group("");
   auto* down_command = app.add_subcommand("down", "end every process of the cluster");
-  auto* status_command = app.add_subcommand("status", "what runs");
+  auto* status_command = app.add_subcommand("status", "show the processes of the cluster");
   status_command->add_option("-o,--output", format, "text or json")->check(CLI::IsMember({"text", "json"}));
   auto* exec_command = app.add_subcommand("exec", "run a command in a host: exec HOST -- COMMAND...");
-  exec_command->add_option("--timeout", timeout, "kill it after so many seconds, status 124")
+  exec_command->add_option("--timeout", timeout, "kill it after this time in seconds, with status 124")
       ->check(CLI::PositiveNumber);
   exec_command->add_flag("-n,--no-input", no_input, "don't read standard input");
   auto* push_command = app.add_subcommand("push", "copy a file into a host");
@@ -309,13 +310,13 @@ int run(int argc, char** argv) {
   args_command->add_option("--topology", topology, "of this topology, not of the cluster that is up");
   auto* instructions_command =
       app.add_subcommand("instructions", "print how many instructions each vCPU has run (up --count-instructions)");
-  instructions_command->add_option("HOST", host, "all that run, if none is given");
+  instructions_command->add_option("HOST", host, "default: all running hosts");
   instructions_command->add_option("--by", by, "vcpu; mode: user and kernel apart; block: by address of kernel code")
       ->check(CLI::IsMember({"vcpu", "mode", "block"}))
       ->capture_default_str();
   auto* monitor_command =
-      app.add_subcommand("monitor", "say a line to QEMU's monitor of a host: monitor HOST -- WORDS...");
-  app.add_subcommand("fabric", "say a line to the fabric's control socket: fabric help");
+      app.add_subcommand("monitor", "send a line to QEMU's monitor of a host: monitor HOST -- WORDS...");
+  app.add_subcommand("fabric", "send a line to the fabric's control socket: fabric help");
   for (auto* command : {exec_command, console_command, log_command, reset_command, kill_command, boot_command,
                         wait_command, args_command, monitor_command}) {
     command->add_option("HOST", host)->required();

@@ -22,7 +22,7 @@ Result<json> Qmp::message(Deadline deadline) {
   const auto line = stream_.read_to('\n', deadline);
   if (!line) return fail(fmt::format("QMP: {}", line.error().message));
   json message = json::parse(*line, nullptr, false);
-  if (!message.is_object()) return fail("QMP: QEMU sent something that is no message");
+  if (!message.is_object()) return fail("QMP: QEMU sent an invalid message");
   return message;
 }
 

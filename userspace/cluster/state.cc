@@ -73,7 +73,7 @@ Result<std::optional<State>> StateFolder::load() const {
     for (const auto& [name, process] : value.at("hosts").items()) state.hosts[name] = process_from(process);
     return state;
   } catch (const json::exception& error) {
-    return fail(fmt::format("{} is not what this tool wrote: {}", path.string(), error.what()));
+    return fail(fmt::format("{} was not written by this tool: {}", path.string(), error.what()));
   }
 }
 

@@ -145,13 +145,13 @@ Result<std::string> Transfer::pull_piece(const std::string& path, std::size_t in
   const auto said = remote.finish(agent_.host());
   if (!said) return std::unexpected(said.error());
   const auto count = bytes_copied(*said);
-  if (!count) return fail(fmt::format("{}: dd did not say how much it copied: {}", agent_.host(), *said));
+  if (!count) return fail(fmt::format("{}: dd did not report the number of copied bytes: {}", agent_.host(), *said));
   // The command has ended, its last bytes may still be in flight.
   for (auto deadline = Deadline::in(kLastBytesPatience);;) {
     if (const std::size_t at = received.find(word); at != std::string::npos) {
       if (received.size() >= at + word.size() + *count) return received.substr(at + word.size(), *count);
     }
-    if (deadline.passed() || interrupted() != 0) return fail(fmt::format("{}: the copy came in part", agent_.host()));
+    if (deadline.passed() || interrupted() != 0) return fail(fmt::format("{}: copy is incomplete", agent_.host()));
     receive();
   }
 }

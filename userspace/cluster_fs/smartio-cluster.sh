@@ -23,9 +23,9 @@ read_hosts() {
 		*=*) addresses+=("${word#*=}") ;;
 		*) addresses+=("$(getent ahostsv4 "$word" | awk 'NR == 1 { print $1 }')") ;;
 		esac
-		[ -n "${addresses[-1]}" ] || die "$word has no address: say $word=ADDRESS"
+		[ -n "${addresses[-1]}" ] || die "$word has no address: use $word=ADDRESS"
 	done
-	[ ${#names[@]} -ge 2 ] || die "name all hosts of the cluster, two or more, alike on each of them"
+	[ ${#names[@]} -ge 2 ] || die "name two or more hosts, identically on each host"
 }
 own_id() {
 	local n
@@ -77,11 +77,11 @@ stable() {
 refuse_filled() {
 	local type
 	type=$(blkid -p -o value -s TYPE -s PTTYPE "$1") || return 0
-	[ -n "$force" ] || die "there is $type on $1 already: mkfs -f makes a new file system there"
+	[ -n "$force" ] || die "$1 already has $type: mkfs -f overwrites it"
 }
 
 quorate() { corosync-quorumtool -s | grep -q '^Quorate: *Yes'; }
-# Answering is not enough: a mount gets ENOTCONN before dlm_controld has given the kernel this host's own address.
+# Answering is not enough: a mount before dlm_controld has given the kernel this host's own address gets ENOTCONN.
 dlm_ready() { dlm_tool status | grep -q 'quorate 1' && [ -n "$(ls /sys/kernel/config/dlm/cluster/comms 2> /dev/null)" ] && dlm_own_address; }
 dlm_own_address() { [ -d "/sys/kernel/config/dlm/cluster/comms/$(corosync-quorumtool -s | awk '/^Node ID:/ { print $3 }')" ]; }
 
@@ -93,9 +93,9 @@ lender_knows_us() {
 }
 
 await_lender() {
-	[ -e /etc/dlm/dlm.conf ] || die "$(basename "$0") configure comes first"
+	[ -e /etc/dlm/dlm.conf ] || die "run $(basename "$0") configure first"
 	[ -d /sys/class/smartio_host ] || modprobe ntb_smartio
-	wait_for 300 "a lender that can be asked to let this host in (fence_smartio -o status -n $(uname -n))" lender_knows_us
+	wait_for 300 "a lender to answer (fence_smartio -o status -n $(uname -n))" lender_knows_us
 }
 start_daemons() {
 	local device
@@ -147,7 +147,7 @@ membership() {
 		leave_fs
 		;;
 	start)
-		[ -e /etc/dlm/dlm.conf ] || die "$(basename "$0") configure comes first"
+		[ -e /etc/dlm/dlm.conf ] || die "run $(basename "$0") configure first"
 		if with_systemd; then
 			systemctl start "smartio-fs@$2.service"
 		else

@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   app.add_option("TOPOLOGY", file, "topology file (TOML)")->required();
   app.add_option("--state", state, "folder for sockets and backing files, made if missing");
   bool check = false;
-  app.add_flag("--check", check, "only say whether the topology file is right");
+  app.add_flag("--check", check, "only check the topology file");
   CLI11_PARSE(app, argc, argv);
 
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");

@@ -35,15 +35,15 @@ constexpr std::array kParameters = {
     Parameter{"nodename", "--nodename=[host]", "string", "", R"(required="0")", "The same, if there is no plug"},
     Parameter{"lender", "--lender=[host]", "string", "", R"(required="0")",
               "The lender at which to fence; default: all whose devices this host uses or lends"},
-    Parameter{"verbose", "-v, --verbose", "boolean", "0", R"(required="0")", "Tell what is done"},
+    Parameter{"verbose", "-v, --verbose", "boolean", "0", R"(required="0")", "Log each action"},
 };
 
 constexpr std::string_view kLongText =
     "fence_smartio cuts a host off from the NVMe drives that hosts of a PCIe cluster lend to each other with "
-    "smartio. The lender deletes the queues of that host on the drive and shuts its windows to it; only when nothing "
-    "of it can reach the media any more does the action succeed. The host itself goes on running, with I/O errors. "
-    "It runs on any host that has a link to the lender, or on the lender. A host that was fenced comes back with the "
-    "action on, which it may call itself after it was booted.";
+    "smartio. The lender deletes the queues of that host on the drive and shuts its windows to it. The action succeeds "
+    "once that host can't reach the media. The host keeps running, with I/O errors. The agent runs on the lender, or "
+    "on any host that has a link to it. The action on readmits the host. A host that has restarted may call it for "
+    "itself.";
 
 Status failed(const std::function<void(const std::string&)>& log, const std::string& message) {
   log(message);
@@ -145,7 +145,7 @@ Status run(const Options& options, ctl::Sysfs& sysfs, std::ostream& out,
                   fmt::format("action '{}' is not supported: off, on, status, monitor, list, validate-all, metadata",
                               printable(action)));
   }
-  if (host.empty()) return failed(log, "which host? --plug=HOST, or port=HOST on stdin");
+  if (host.empty()) return failed(log, "no host given: use --plug=HOST, or port=HOST on stdin");
   if (action == "validate-all") return Status::kOk;
   if (action == "status") return status_of(options, sysfs, host, out, log);
   return turn(options, sysfs, host, log);

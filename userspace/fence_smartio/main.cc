@@ -17,15 +17,14 @@ int main(int argc, char** argv) {
   CLI::App app("Cuts hosts off from drives that are shared over PCIe with smartio, for cluster managers.",
                "fence_smartio");
   app.footer(
-      "Without arguments options are read from stdin, a line each: action=off, plug=HOST …\nfence_smartio(8) tells "
-      "more.");
+      "Without arguments options are read from stdin, a line each: action=off, plug=HOST …\nSee fence_smartio(8).");
   app.set_version_flag("--version", SMARTIO_VERSION);
   app.add_option("-o,--action", options.action, "off, on, status, monitor, list, validate-all or metadata")
       ->capture_default_str();
   app.add_option("-n,--plug,--port", options.plug, "the host, by name or UUID");
   app.add_option("--nodename", options.nodename, "the same");
   app.add_option("--lender", options.lender, "only at this lender (default: at all that this host knows)");
-  app.add_flag("-v,--verbose", options.verbose, "tell what is done");
+  app.add_flag("-v,--verbose", options.verbose, "log each action");
   app.add_option("--sysfs", root, "another root of sysfs")->envname("SMARTIO_SYSFS");
   try {
     app.parse(argc, argv);

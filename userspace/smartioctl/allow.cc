@@ -35,13 +35,13 @@ Outcome<Rule> rule_of(const Sysfs& sysfs, const std::vector<std::string>& hosts,
   for (const std::string& host : hosts) {
     if (host == "any" || host == "none") {
       if (hosts.size() == 1) continue;
-      return refuse(fmt::format("'{}' can't stand beside other hosts", host), Exit::kUsage);
+      return refuse(fmt::format("'{}' can't be combined with other hosts", host), Exit::kUsage);
     }
     auto found = find_host(known, {.uuid = "", .name = "this host", .self = true}, host);
     if (!found && is_uuid(host)) found = KnownHost{.uuid = host, .name = ""};
     if (!found) {
       if (found.error().status != Exit::kUsage) {
-        found.error().message += "; one that was not seen yet is named by its UUID";
+        found.error().message += "; name a host that was not seen yet by its UUID";
       }
       return std::unexpected(found.error());
     }
@@ -63,7 +63,7 @@ std::vector<std::string> labels_of(const Rule& rule) {
 }
 
 std::string why(std::error_code error) {
-  if (error.value() == ENOSPC) return "a device may have 64 hosts, and 256 devices a rule";
+  if (error.value() == ENOSPC) return "limit: 64 hosts a device, 256 devices with rules";
   return reason(error);
 }
 
@@ -78,7 +78,7 @@ Outcome<void> allow(Sysfs& sysfs, const Rules& rules, const std::vector<std::str
                     bool force, const std::function<void(const std::string&)>& report) {
   const auto pci = parse_pci_address(device);
   if (!pci) {
-    return refuse(fmt::format("'{}' is no PCI address; it looks like 01:00.0 or 0000:01:00.0, and stands last",
+    return refuse(fmt::format("'{}' is no PCI address; it looks like 01:00.0 or 0000:01:00.0, and is the last argument",
                               printable(device)),
                   Exit::kUsage);
   }
@@ -95,8 +95,7 @@ Outcome<void> allow(Sysfs& sysfs, const Rules& rules, const std::vector<std::str
   }
   if (!losers.empty() && !force) {
     return refuse(
-        fmt::format("{} is borrowed by {}, which would lose it; have it returned first, or --force it: I/O in "
-                    "flight then fails",
+        fmt::format("{} is borrowed by {}; stop its users there and return it, or use --force (they get I/O errors)",
                     *pci, fmt::join(losers, ", ")),
         Exit::kInUse);
   }

@@ -26,9 +26,9 @@ constexpr std::chrono::milliseconds kPoll{20};
 std::string why(std::error_code error, const std::string& host) {
   switch (error.value()) {
     case EPERM:
-      return fmt::format("{} does not let this host have it (smartioctl allow there changes that)", host);
+      return fmt::format("{0} does not allow this host to borrow it; run smartioctl allow on {0}", host);
     case EBUSY:
-      return fmt::format("another host has it (smartioctl list on {} says who)", host);
+      return fmt::format("another host has borrowed it (smartioctl list on {} names that host)", host);
     case ENOLINK:
     case ENOTCONN:
     case EHOSTUNREACH:
@@ -36,11 +36,11 @@ std::string why(std::error_code error, const std::string& host) {
     case ENOSPC:
       return "its BARs fit into no window of the link";
     case EOPNOTSUPP:
-      return "this host can't have it by this link (dmesg says why)";
+      return "this link does not support it; see dmesg";
     case EINPROGRESS:
-      return "its user on this host, a virtual machine perhaps, has not let it go yet";
+      return "its user on this host (such as a VM) has not released it yet";
     case ENOENT:
-      return fmt::format("the module {} on this host knows nothing of it", kModule);
+      return fmt::format("the module {} on this host does not know it", kModule);
     default:
       return reason(error);
   }
@@ -92,7 +92,7 @@ Outcome<std::vector<FunctionBorrower::Found>> FunctionBorrower::find(std::string
   if (found.empty()) {
     std::vector<std::string> there;
     for (const Found& one : every) there.push_back(fmt::format("{}:{}", one.host_name, one.pci));
-    const std::string rest = there.empty() ? "no host that this one has a link to lends a function as a whole"
+    const std::string rest = there.empty() ? "no linked host lends a function as a whole"
                                            : fmt::format("there are {}", fmt::join(there, ", "));
     return refuse(fmt::format("there is no export '{}'; {}", name, rest));
   }
@@ -110,10 +110,9 @@ Outcome<std::vector<FunctionBorrower::Found>> FunctionBorrower::find(std::string
 Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& options) {
   if (!sysfs_.exists(fmt::format("module/{}", kModule))) {
     if (const auto loaded = kernel_.load_module(std::string(kModule)); !loaded) {
-      return refuse(
-          fmt::format("the module {} can't be loaded ({}); it has to be installed for this kernel, and it takes "
-                      "root to load it",
-                      kModule, loaded.error().message));
+      return refuse(fmt::format(
+          "the module {} can't be loaded ({}); install smartio-dkms for this kernel, and run smartioctl as root",
+          kModule, loaded.error().message));
     }
   }
   const auto paths = find(name);
@@ -125,16 +124,16 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
   }
   if (const auto had = std::ranges::find_if(*paths, &Found::borrowed); had != paths->end()) {
     if (options.for_vm && had->function.empty()) {
-      return refuse(
-          fmt::format("{} is borrowed, and not here: it comes back with the link, if its lender lets this host have it",
-                      had->text()));
+      return refuse(fmt::format("{} is borrowed, but absent; it returns when the link is up and {} allows it",
+                                had->text(), had->host_name));
     }
     if (options.for_vm) return prepare_for_vm(*had, options);
     report_here(
         *had, options,
         fmt::format("{} is borrowed already{}", had->text(),
-                    had->function.empty() ? ", and comes back with the link, if its lender lets this host have it"
-                                          : ", as " + had->function));
+                    had->function.empty()
+                        ? fmt::format(", but absent; it returns when the link is up and {} allows it", had->host_name)
+                        : ", as " + had->function));
     return {};
   }
   // Any link that is up will do.
@@ -148,7 +147,7 @@ Outcome<void> FunctionBorrower::borrow(std::string_view name, const Options& opt
   std::string function;
   const auto arrived = [&] { return !(function = sysfs_.text(at + "/function")).empty(); };
   if (!wait_until(Deadline::in(options.patience), [this] { kernel_.pause(kPoll); }, arrived)) {
-    return refuse(fmt::format("{} is borrowed, but was not there within {} s; smartioctl status and dmesg may say why",
+    return refuse(fmt::format("{} is borrowed, but did not appear within {} s; see smartioctl status and dmesg",
                               best->text(), options.patience.count() / 1000));
   }
   Found here = *best;
@@ -189,16 +188,16 @@ Outcome<void> FunctionBorrower::prepare_for_vm(const Found& one, const Options& 
   const std::string path = fmt::format("{}/{}", kPaths, one.path);
   const std::string device = device_path(one.function);
   if (sysfs_.text(path + "/addresses") != "own") {
-    return refuse(fmt::format(
-        "{} can't be given to a virtual machine: it has no addresses of its own in {}, so a machine's memory "
-        "can't have the addresses that it has there; that takes an IOMMU of {}, and a group without others",
-        one.text(), one.host_name, one.host_name));
+    return refuse(
+        fmt::format("{} can't be given to a VM: {} gives it no address space of its own; turn on the IOMMU there, "
+                    "isolate its group",
+                    one.text(), one.host_name));
   }
   // The driver that the kernel found for it has it by now, if there is one.
   const std::string driver = sysfs_.link(device + "/driver");
   if (driver != kVfio) {
     if (const auto used = uses_of(sysfs_, use_, device); !used.empty()) {
-      return refuse(fmt::format("{} is in use: {}; end that first", one.function, fmt::join(used, ", ")), Exit::kInUse);
+      return refuse(fmt::format("{} is in use: {}; stop its users", one.function, fmt::join(used, ", ")), Exit::kInUse);
     }
     std::error_code error = sysfs_.write(device + "/driver_override", kVfio);
     if (!error && !driver.empty()) error = sysfs_.write(device + "/driver/unbind", one.function);
@@ -222,19 +221,16 @@ Outcome<void> FunctionBorrower::give_back(std::string_view name, const Options& 
   if (!had->function.empty()) {
     const auto used = uses_of(sysfs_, use_, device_path(had->function));
     if (!used.empty() && !options.force) {
-      return refuse(
-          fmt::format("{} is in use: {}; end that first (umount, ip link set … down, the virtual machine), or "
-                      "--force it, which breaks what uses it",
-                      had->function, fmt::join(used, ", ")),
-          Exit::kInUse);
+      return refuse(fmt::format("{} is in use: {}; stop its users, or use --force (they get I/O errors)", had->function,
+                                fmt::join(used, ", ")),
+                    Exit::kInUse);
     }
   }
   if (const std::error_code error = sysfs_.write(fmt::format("{}/{}/borrowed", kPaths, had->path), "0")) {
     if (error.value() == EINPROGRESS) {
-      return refuse(fmt::format("{} is returned as soon as its user on this host lets it go; end that, a virtual "
-                                "machine perhaps",
-                                had->text()),
-                    Exit::kInUse);
+      return refuse(
+          fmt::format("{} will be returned when its user (such as a VM) releases it; stop that user", had->text()),
+          Exit::kInUse);
     }
     return refuse(fmt::format("{} can't be returned: {}", had->text(), why(error, had->host_name)));
   }

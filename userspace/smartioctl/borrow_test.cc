@@ -142,10 +142,10 @@ TEST_F(BorrowTest, WhatTheKernelAnswers) {
   auto done = borrower.borrow("03:00.0", options);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().status, Exit::kInUse);
-  EXPECT_THAT(done.error().message, HasSubstr("another host has it"));
+  EXPECT_THAT(done.error().message, HasSubstr("another host has borrowed it"));
   for (const auto& [error, text] : {std::pair{ENOLINK, "link is down"},
                                     {ENOSPC, "fit into no window"},
-                                    {EPERM, "lender does not let this host"},
+                                    {EPERM, "lender does not allow this host"},
                                     {EACCES, "root"}}) {
     sysfs.borrow_error = error;
     done = borrower.borrow("03:00.0", options);
@@ -158,7 +158,7 @@ TEST_F(BorrowTest, AFunctionThatDoesNotCome) {
   sysfs.comes = false;
   const auto done = borrower.borrow("03:00.0", options);
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("was not there within"));
+  EXPECT_THAT(done.error().message, HasSubstr("did not appear within"));
 }
 
 TEST_F(BorrowTest, ForAVirtualMachineVfioHasIt) {
@@ -212,7 +212,7 @@ TEST_F(BorrowTest, ForAVirtualMachineItNeedsAddressesOfItsOwn) {
     sysfs.put("bus/smartio/devices/a-nic-ntb0/addresses", addresses);
     const auto done = borrower.borrow("lender:03:00.0", options);
     ASSERT_FALSE(done);
-    EXPECT_THAT(done.error().message, HasSubstr("no addresses of its own in lender"));
+    EXPECT_THAT(done.error().message, HasSubstr("lender gives it no address space of its own"));
     EXPECT_EQ(borrowed("a-nic-ntb0"), "0");
   }
 }
@@ -236,7 +236,7 @@ TEST_F(BorrowTest, ForAVirtualMachineNothingIsTakenFromWhoHasItAlready) {
   sysfs.put("bus/smartio/devices/a-nic-ntb0/function", "\n");
   const auto done = borrower.borrow("lender:03:00.0", options);
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("comes back with the link"));
+  EXPECT_THAT(done.error().message, HasSubstr("returns when the link is up and lender allows it"));
 }
 
 TEST_F(BorrowTest, NotReturnedFromUnderItsUsers) {
@@ -280,12 +280,12 @@ TEST_F(BorrowTest, WhoeverDoesNotLetItGo) {
   auto done = borrower.give_back("03:00.0", options);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().status, Exit::kInUse);
-  EXPECT_THAT(done.error().message, HasSubstr("as soon as its user on this host lets it go"));
+  EXPECT_THAT(done.error().message, HasSubstr("will be returned when its user"));
   sysfs.put("bus/smartio/devices/a-nic-ntb0/borrowed", "0\n");
   done = borrower.borrow("03:00.0", options);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().status, Exit::kInUse);
-  EXPECT_THAT(done.error().message, HasSubstr("has not let it go yet"));
+  EXPECT_THAT(done.error().message, HasSubstr("has not released it yet"));
 }
 
 TEST_F(BorrowTest, WhatIsNotBorrowedCannotBeReturned) {

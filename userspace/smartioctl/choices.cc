@@ -46,7 +46,7 @@ Choices::Found Choices::read() const {
     if (auto choice = read_choice(at->path())) {
       found.choices.push_back(std::move(*choice));
     } else {
-      found.complaints.push_back(fmt::format("{}: {}; mend or remove it", at->path().string(), choice.error().message));
+      found.complaints.push_back(fmt::format("{}: {}; fix or remove it", at->path().string(), choice.error().message));
     }
   }
   std::ranges::sort(found.choices, {}, &Choice::pci);

@@ -91,11 +91,11 @@ void judge_modules(const Machine& machine, Findings& findings) {
     findings.add(Level::fails, "module", fmt::format("The module {} is not installed for this kernel.", name),
                  std::string(how));
   };
-  constexpr std::string_view kOurs = "Install the modules of smartio for this kernel (make modules modules_install).";
-  judge(Role::both, "ntb", "Build drivers/ntb of the kernel's source as external modules: Debian's kernel has none.");
+  constexpr std::string_view kOurs = "Install smartio-dkms. If it is installed, see dkms status.";
+  constexpr std::string_view kNtb = "Install ntb-dkms. If it is installed, see dkms status.";
+  judge(Role::both, "ntb", kNtb);
   for (const auto& [name, state] : machine.modules) {
-    if (name.starts_with("ntb_hw_"))
-      judge(Role::both, name, "Build drivers/ntb of the kernel's source as external modules.");
+    if (name.starts_with("ntb_hw_")) judge(Role::both, name, kNtb);
   }
   judge(Role::both, "smartio", kOurs);
   judge(Role::both, "ntb_smartio", kOurs);
@@ -104,7 +104,7 @@ void judge_modules(const Machine& machine, Findings& findings) {
   findings.about("", Role::both);
   if (!machine.multipath) {
     findings.add(Level::unknown, "multipath",
-                 "Whether the kernel's NVMe multipath is on is not known: nvme_core is not loaded.");
+                 "The state of the kernel's NVMe multipath is unknown: nvme_core is not loaded.");
   } else if (*machine.multipath) {
     findings.add(Level::works, "multipath",
                  "The kernel's NVMe multipath is on: several paths to a drive make one disk.");
@@ -119,7 +119,7 @@ void judge_remapping(const Machine& machine, Findings& findings) {
   findings.about("", Role::both);
   if (!machine.remapping) {
     findings.add(Level::unknown, "remapping",
-                 "Whether interrupts are remapped is not known: /sys/kernel/irq has none.");
+                 "The state of interrupt remapping is unknown: /sys/kernel/irq lists no interrupt.");
   } else if (*machine.remapping) {
     findings.add(Level::works, "remapping",
                  "Interrupts are remapped: another host can raise only those that it was given.");
@@ -145,7 +145,7 @@ void judge_translation(const Machine& machine, const Ntb& ntb, Findings& finding
       break;
     case Translation::strict:
       findings.add(Level::works, "iommu-strict",
-                   "The IOMMU is on and strict: data is not copied, and what was unmapped is out of reach at once.");
+                   "The IOMMU is on and strict: data is not copied, and unmapped memory is out of reach at once.");
       break;
     case Translation::lazy:
       findings.add(Level::risk, "iommu-lazy",
@@ -178,14 +178,14 @@ void judge_windows(const Ntb& ntb, Findings& findings) {
   const bool other = std::ranges::any_of(ntb.windows | std::views::drop(1),
                                          [](const Bar& bar) { return bar.size >= kInterruptsSize; });
   if (first) {
-    findings.add(Level::works, "windows", fmt::format("{}; the first reaches this far that interrupts pass.", what));
+    findings.add(Level::works, "windows", fmt::format("{}; the first covers the interrupt addresses.", what));
   } else if (other) {
     findings.add(Level::works, "windows", fmt::format("{}; interrupts pass through a second one.", what));
   } else {
     findings.about(ntb.pci, Role::borrow);
     findings.add(
         Level::slow, "windows-small",
-        fmt::format("{}; none lets interrupts through, so a timer looks for completions.", what),
+        fmt::format("{}; none carries interrupts, so a timer looks for completions.", what),
         "Make the first window 4 GiB, or a second one 1 MiB or more, in the firmware's settings of the other host.");
   }
 }
@@ -206,7 +206,8 @@ void judge_link(const Function& function, Findings& findings) {
 void judge_ntb(const Machine& machine, const Ntb& ntb, Findings& findings) {
   findings.about(ntb.pci, Role::both);
   if (ntb.driver.empty()) {
-    findings.add(Level::fails, "ntb-driver", "No driver has the NTB.", fmt::format("modprobe {}", ntb.family.driver));
+    findings.add(Level::fails, "ntb-driver", "No driver is bound to the NTB.",
+                 fmt::format("modprobe {}", ntb.family.driver));
   } else if (!ntb.client.empty() && ntb.client != "ntb_smartio") {
     findings.add(Level::fails, "ntb-client", fmt::format("{} uses the NTB's windows.", ntb.client),
                  fmt::format("modprobe -r {}", ntb.client));
@@ -221,7 +222,7 @@ void judge_ntb(const Machine& machine, const Ntb& ntb, Findings& findings) {
   findings.about(ntb.pci, Role::both);
   if (!others.empty()) {
     findings.add(Level::risk, "ntb-group",
-                 fmt::format("It is in one IOMMU group with {}: the other host reaches what is mapped for them.",
+                 fmt::format("It is in one IOMMU group with {}: the other host reaches the memory mapped for them.",
                              fmt::join(others, ", ")),
                  "Put the NTB into a slot whose port has ACS, or turn ACS on in the firmware's settings.");
   }
@@ -234,7 +235,7 @@ void judge_route(const Machine& machine, const Drive& drive, const Route& route,
     findings.add(
         Level::fails, "shared-group",
         fmt::format(
-            "It is in one IOMMU group with the NTB {}: a borrower's CPUs reach all that is mapped for the drive. "
+            "It is in one IOMMU group with the NTB {}: a borrower's CPUs reach all memory mapped for the drive. "
             "It is not lent without --shared-group.",
             route.ntb),
         "Move one of them to a port with ACS, or turn ACS on in the firmware's settings.");
@@ -262,7 +263,7 @@ void judge_route(const Machine& machine, const Drive& drive, const Route& route,
         findings.add(
             Level::slow, "acs-redirect",
             fmt::format("It and the NTB {} are behind one switch ({}), which sends requests up to the root complex "
-                        "(ACS) for nothing.",
+                        "(ACS) needlessly.",
                         route.ntb, route.bridge),
             "Turn ACS off in the firmware's settings, or boot with pci=disable_acs_redir=, while no IOMMU is on.");
       } else {
@@ -305,8 +306,9 @@ void judge_queues(const Machine& machine, const Drive& drive, Findings& findings
                  "Its MSI-X table has one entry, which the lender needs: borrowers look for completions by a timer.");
   }
   if (!drive.queue_pairs) {
-    findings.add(Level::unknown, "queues",
-                 "How many queue pairs it has is not known: that takes root, and a driver that has it.");
+    findings.add(
+        Level::unknown, "queues",
+        "Its number of queue pairs is unknown: run smartioctl doctor as root, with a driver bound to the drive.");
     return;
   }
   const unsigned pairs = *drive.queue_pairs;
@@ -330,7 +332,7 @@ void judge_drive(const Machine& machine, const Drive& drive, Findings& findings)
   if (drive.driver == "smartio_pci_stub") {
     findings.add(Level::works, "lent-whole", "It is lent as a whole, to one host at a time.");
   } else if (!drive.driver.empty() && drive.driver != "nvme" && drive.driver != "smartio_nvme_mgr") {
-    findings.add(Level::fails, "drive-driver", fmt::format("The driver {} has it.", drive.driver),
+    findings.add(Level::fails, "drive-driver", fmt::format("The driver {} is bound to it.", drive.driver),
                  fmt::format("echo {} > /sys/bus/pci/drivers/{}/unbind", drive.pci, drive.driver));
   }
   judge_queues(machine, drive, findings);
@@ -353,7 +355,7 @@ void judge_drive(const Machine& machine, const Drive& drive, Findings& findings)
       break;
     case Translation::strict:
       findings.add(Level::works, "lender-iommu",
-                   "The IOMMU translates for it: a borrower's kernel reaches what is mapped for it, no more.");
+                   "The IOMMU translates for it: a borrower's kernel reaches only the memory mapped for it.");
       break;
     case Translation::lazy:
       findings.add(Level::risk, "lender-iommu-lazy",
@@ -454,7 +456,7 @@ Diagnosis diagnose(const Machine& machine) {
   Findings findings(diagnosis.findings);
   if (machine.ntbs.empty()) {
     findings.about("", Role::both);
-    findings.add(Level::fails, "ntb-none", "No NTB is to be seen.",
+    findings.add(Level::fails, "ntb-none", "No NTB found.",
                  "Plug the adapter in, and turn its NTB mode (NTB to NTB) on in the firmware's settings, the same on "
                  "both sides.");
   }
@@ -492,7 +494,7 @@ std::string doctor_text(const Machine& machine, const Diagnosis& diagnosis) {
     if (!finding.advice.empty() && std::ranges::none_of(advice, same)) advice.push_back(&finding);
   }
   std::ranges::stable_sort(advice, std::ranges::greater{}, &Finding::level);
-  if (!advice.empty()) text += "What to change:\n";
+  if (!advice.empty()) text += "To change:\n";
   for (const Finding* finding : advice) text += fmt::format("  {:<8} {}\n", word(finding->level), finding->advice);
   return text;
 }

@@ -80,7 +80,7 @@ TEST_F(DoctorTest, WithAStrictIommuAllWorks) {
   EXPECT_EQ(seen.borrow, Level::works);
   EXPECT_THAT(seen.findings, found("iommu-strict", Level::works));
   EXPECT_THAT(doctor_text(read(), seen),
-              AllOf(HasSubstr("To lend: works\nTo borrow: works\n"), Not(HasSubstr("What to change"))));
+              AllOf(HasSubstr("To lend: works\nTo borrow: works\n"), Not(HasSubstr("To change"))));
 }
 
 TEST_F(DoctorTest, LazyIommu) {

@@ -205,11 +205,19 @@ class FakeKernel : public Kernel {
   std::vector<std::string> log_lines(std::string_view part) override { return {std::string(part) + ": it said this"}; }
   void pause(std::chrono::milliseconds time) override { Kernel::pause(std::min(time, std::chrono::milliseconds(1))); }
   std::string enable_at_boot() override { return enabled = true, ""; }
+  bool has_update_initramfs() override { return initramfs_tools; }
+  Result<void> update_initramfs() override {
+    if (in_initramfs) in_initramfs();
+    return initramfs_fails ? fail("no space left") : Result<void>{};
+  }
 
   std::function<void(const std::string&)> loading;
   std::set<std::string> loaded;
   std::set<std::string> missing;
   bool enabled = false;
+  bool initramfs_tools = false;
+  bool initramfs_fails = false;
+  std::function<void()> in_initramfs;  ///< whenever it is rebuilt
 };
 
 class FakeDiskUse : public DiskUse {

@@ -41,27 +41,27 @@ Lending lending(const Sysfs& sysfs, const std::string& uuid) {
 }
 
 std::string advice(const std::string& verb, const std::string& host, const Lending& at, std::error_code error) {
+  const bool fencing = verb == "fence";
   if (::geteuid() != 0 && (error.value() == EACCES || error.value() == EPERM)) {
     return fmt::format("can't {} {}: not permitted: run it as root", verb, host);
   }
   switch (error.value()) {
     case EACCES:
-      return fmt::format("can't {} {}: {} takes no orders from other hosts (remote_fence=0): run it there", verb, host,
-                         at.name);
+      return fmt::format("can't {} {}: {} accepts no requests of other hosts (remote_fence=0); run smartioctl on {}",
+                         verb, host, at.name, at.name);
     case EBUSY:
-      return fmt::format("can't {} {}: {} is busy with another order of this host, or {} comes back as fast: try again",
+      return fmt::format("can't {} {}: {} is processing another request of this host, or {} keeps rejoining; retry",
                          verb, host, at.name, host);
     case EPERM:
       return fmt::format("can't {} {}: this host is fenced itself", verb, host);
     case EINVAL:
-      return fmt::format("can't {} {}: a host can't do that to itself: run it on another host", verb, host);
+      return fmt::format("can't {} {}: a host can't fence itself; run smartioctl on another host", verb, host);
     case ENOLINK:
-      return fmt::format("can't {} {}: no link to {} is up: it may be using its drives still", verb, host, at.name);
+      return fmt::format("can't {} {}: no link to {} is up; {}", verb, host, at.name,
+                         fencing ? fmt::format("{} may still use drives of {}", host, at.name) : "check the link");
     case ETIMEDOUT:
-      return fmt::format(
-          "{} {} did not end in time at {}: it may not be complete, so don't count on it; see dmesg there, and power "
-          "that host off",
-          verb, host, at.name);
+      return fmt::format("{} of {} timed out at {} and may be incomplete; check dmesg on {}, {}", verb, host, at.name,
+                         at.name, fencing ? fmt::format("and power {} off", host) : "then retry");
     default:
       return fmt::format("can't {} {} at {}: {}; see dmesg", verb, host, at.name, error.message());
   }
@@ -118,13 +118,12 @@ Outcome<std::vector<std::string>> apply(Sysfs& sysfs, bool fencing, const std::s
 Outcome<std::vector<std::string>> rejoin(Sysfs& sysfs) {
   const auto error = sysfs.write(fmt::format("{}/rejoin", kClass), "1");
   if (!error) return std::vector<std::string>{};
-  if (error.value() == ENOLINK) return refuse("no link is up: no host can be asked to let this one in");
+  if (error.value() == ENOLINK) return refuse("no link is up; this host can't request admission");
   if (error.value() == EPERM) {
     return refuse(
-        "this host is fenced, and has not restarted since: boot it, or load smartio again, or run unfence on "
-        "another host");
+        "this host has not restarted since it was fenced; reboot it, reload smartio, or run unfence on another host");
   }
-  return refuse(fmt::format("can't ask to be let in: {}", error.message()));
+  return refuse(fmt::format("admission request failed: {}", error.message()));
 }
 
 }  // namespace
@@ -153,9 +152,7 @@ Outcome<std::vector<Lending>> lenders(const Sysfs& sysfs, const std::string& at)
     found.push_back(lending(sysfs, uuid));
   }
   if (found.empty()) {
-    return refuse(
-        "this host lends nothing, and knows no host that does (has its link been up since boot?): nothing can be "
-        "fenced from here; --at HOST names one");
+    return refuse("this host knows no lender; check its links, or name one with --at");
   }
   return found;
 }
@@ -209,7 +206,7 @@ bool is_self(const Sysfs& sysfs, const std::string& host) {
 
 Outcome<std::vector<std::string>> fence(Sysfs& sysfs, const std::string& host, const std::string& at) {
   if (is_self(sysfs, host))
-    return refuse(fmt::format("can't fence {}: a host can't do that to itself: run it on another host", host));
+    return refuse(fmt::format("can't fence {}: a host can't fence itself; run smartioctl on another host", host));
   return apply(sysfs, true, host, at);
 }
 

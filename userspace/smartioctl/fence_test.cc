@@ -119,7 +119,7 @@ TEST_F(FenceTest, NoLenderIsNoSuccess) {
   sysfs.put("class/smartio_export/attribute", "");  // of the class: no export
   const auto done = fence(sysfs, "borrower2");
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("nothing can be fenced from here"));
+  EXPECT_THAT(done.error().message, HasSubstr("this host knows no lender"));
 }
 
 TEST_F(FenceTest, UnknownHost) {
@@ -139,11 +139,13 @@ TEST_F(FenceTest, TwoOfOneName) {
 
 TEST_F(FenceTest, WhatTheKernelRefusesIsExplained) {
   sysfs.answer = {ETIMEDOUT, std::generic_category()};
-  EXPECT_THAT(fence(sysfs, "borrower2").error().message, HasSubstr("may not be complete"));
+  EXPECT_THAT(fence(sysfs, "borrower2").error().message,
+              HasSubstr("fence of borrower2 timed out at lender1 and may be incomplete"));
   sysfs.answer = {EPERM, std::generic_category()};
   EXPECT_THAT(fence(sysfs, "borrower2").error().message, HasSubstr(::geteuid() == 0 ? "is fenced itself" : "as root"));
   sysfs.answer = {ENOLINK, std::generic_category()};
-  EXPECT_THAT(fence(sysfs, "borrower2").error().message, HasSubstr("no link to lender1 is up"));
+  EXPECT_THAT(fence(sysfs, "borrower2").error().message,
+              HasSubstr("no link to lender1 is up; borrower2 may still use drives of lender1"));
   sysfs.answer = {EACCES, std::generic_category()};
   EXPECT_THAT(fence(sysfs, "borrower2").error().message, HasSubstr(::geteuid() == 0 ? "remote_fence" : "as root"));
 }

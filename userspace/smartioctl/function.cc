@@ -55,16 +55,18 @@ std::optional<Refusal> why_not_reached(const Sysfs& sysfs, const std::string& pc
   std::uint64_t end = 0;
   for (const Bar& bar : bars) end = std::max(end, bar.start + bar.size);
   std::optional<Refusal> why;
+  std::uint64_t most = 0;
   for (const std::string& link : sysfs.devices("class/smartio_link")) {
     const auto reach = parse_reach(sysfs.text(fmt::format("class/smartio_link/{}/registers", link)));
     if (!reach || (reach->span ? end - first : largest.size) <= reach->max) return std::nullopt;
+    if (why && reach->max <= most) continue;
+    most = reach->max;
     why = Refusal{reach->span
-                      ? fmt::format("{}: its BARs lie {} apart, and no window of this host's links leads to more than "
-                                    "{} of registers; with an IOMMU of this host each BAR needs room for itself alone",
-                                    pci, format_size(end - first), format_size(reach->max))
-                      : fmt::format("{}: its BAR {} has {}, and no window of this host's links leads to more than {} "
-                                    "of registers",
-                                    pci, largest.number, format_size(largest.size), format_size(reach->max))};
+                      ? fmt::format("{}: its BARs span {}; the largest window maps {}. With an IOMMU on this host "
+                                    "only each BAR has to fit",
+                                    pci, format_size(end - first), format_size(most))
+                      : fmt::format("{}: its BAR {} has {}; the largest window maps {}", pci, largest.number,
+                                    format_size(largest.size), format_size(most))};
   }
   return why;
 }
@@ -100,7 +102,7 @@ std::optional<Refusal> why_not_lent(const Sysfs& sysfs, const std::string& pci, 
   }
   const Config config = functions.config(pci);
   if (kind.starts_with(kBridgeClass) || config.is_bridge()) {
-    return Refusal{fmt::format("{} is a bridge (class {}); only what is behind it can be lent", pci, kind)};
+    return Refusal{fmt::format("{} is a bridge (class {}); only devices behind it can be lent", pci, kind)};
   }
   if (config.readable(false) && !config.has_msi()) {
     return Refusal{
@@ -119,7 +121,7 @@ std::optional<Refusal> why_not_lent(const Sysfs& sysfs, const std::string& pci, 
   const auto members = functions.group_neighbours(pci);
   if (members.empty() || permissions.shared_group) return std::nullopt;
   return Refusal{
-      fmt::format("{} shares its IOMMU group {} with {}: a host that borrows it reaches what they may reach; "
+      fmt::format("{} shares its IOMMU group {} with {}: a host that borrows it reaches all memory that they reach; "
                   "--shared-group lends it all the same",
                   pci, group, fmt::join(members, ", "))};
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -32,6 +33,8 @@ struct Ended {
   std::string output;  ///< both its outputs, the first few KiB
 };
 
+constexpr std::array kFolders{"/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"};
+
 /// Runs a program of the system's own folders, and ignores PATH.
 Result<Ended> run_program(std::vector<std::string> words) {
   int ends[2];
@@ -50,7 +53,7 @@ Result<Ended> run_program(std::vector<std::string> words) {
   char* environment[] = {path, language, nullptr};
   pid_t child = 0;
   int error = ENOENT;
-  for (const char* folder : {"/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"}) {
+  for (const char* folder : kFolders) {
     const std::string program = folder + words[0];
     error = ::posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), environment);
     if (error != ENOENT) break;
@@ -108,8 +111,21 @@ std::string Kernel::enable_at_boot() {
   }
   const auto ended = run_program({"systemctl", "--quiet", "enable", "smartio-lend.service"});
   if (ended && ended->status == 0) return "";
-  return fmt::format("systemctl enable smartio-lend.service failed ({}): until that is mended nothing is lent at boot",
+  return fmt::format("systemctl enable smartio-lend.service failed ({}): until that is fixed nothing is lent at boot",
                      ended ? printable(trimmed(ended->output)) : ended.error().message);
+}
+
+bool Kernel::has_update_initramfs() {
+  return std::ranges::any_of(
+      kFolders, [](const std::string& folder) { return ::access((folder + "update-initramfs").c_str(), X_OK) == 0; });
+}
+
+Result<void> Kernel::update_initramfs() {
+  const auto ended = run_program({"update-initramfs", "-u"});
+  if (!ended) return std::unexpected(ended.error());
+  if (ended->status == 0) return {};
+  const auto lines = lines_of(trimmed(ended->output));
+  return fail(lines.empty() ? "no output" : printable(lines.back()));
 }
 
 }  // namespace smartio::ctl

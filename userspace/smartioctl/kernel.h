@@ -21,6 +21,10 @@ class Kernel {
   virtual void pause(std::chrono::milliseconds time);
   /// Enables the unit that lends at boot, where systemd runs. An empty text, or the steps that the user must take.
   virtual std::string enable_at_boot();
+  /// Whether there is initramfs-tools' update-initramfs.
+  virtual bool has_update_initramfs();
+  /// update-initramfs -u, which takes many seconds; its own words if it fails.
+  virtual Result<void> update_initramfs();
 };
 
 }  // namespace smartio::ctl

@@ -40,6 +40,11 @@ bool Lender::is_exported(const std::string& pci) const { return sysfs_.exists("c
 
 std::string Lender::driver(const std::string& pci) const { return sysfs_.link(device_path(pci) + "/driver"); }
 
+std::string Lender::driver_text(const std::string& pci) const {
+  const std::string name = driver(pci);
+  return name.empty() ? "no driver" : "the driver " + name;
+}
+
 std::string Lender::serial(const std::string& pci) const {
   const std::string controller = controller_below(sysfs_, device_path(pci));
   return controller.empty() ? "" : sysfs_.text(fmt::format("{}/nvme/{}/serial", device_path(pci), controller));
@@ -139,10 +144,9 @@ Outcome<void> Lender::load_modules(const Service& service) {
     if (sysfs_.exists("module/" + name)) return {};
     const auto loaded = kernel_.load_module(name);
     if (loaded) return {};
-    return refuse(
-        fmt::format("the module {} can't be loaded ({}); it has to be installed for this kernel (make "
-                    "modules_install), and it takes root to load it",
-                    name, loaded.error().message));
+    return refuse(fmt::format(
+        "the module {} can't be loaded ({}); install smartio-dkms for this kernel, and run smartioctl as root", name,
+        loaded.error().message));
   };
   if (auto loaded = load("ntb_smartio"); !loaded) return loaded;
   // The driver takes all devices that are kept for it at once, not only the one that is lent now.
@@ -196,8 +200,8 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
       if (error && driver(pci) != service.driver) {
         const std::string log = log_of(pci);
         give_back(pci, service, before);
-        return refuse(fmt::format("{}: {} did not take it ({}); it is back with {}{}", pci, service.driver,
-                                  error.message(), before.empty() ? "no driver" : before, log));
+        return refuse(fmt::format("{} did not bind {} ({}); the device now has {}{}", service.driver, pci,
+                                  error.message(), driver_text(pci), log));
       }
     }
   }
@@ -205,9 +209,8 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
     const std::string log = log_of(pci);
     const bool had_it = before == service.driver;
     give_back(pci, service, had_it ? "" : before);
-    return refuse(fmt::format("{}: {} has it, but did not lend it within {} s; it is back with {}{}", pci,
-                              service.driver, options.patience.count() / 1000,
-                              before.empty() || had_it ? "no driver" : before, log));
+    return refuse(fmt::format("{} bound {}, but did not export it within {} s; the device now has {}{}", service.driver,
+                              pci, options.patience.count() / 1000, driver_text(pci), log));
   }
   return {};
 }
@@ -219,15 +222,13 @@ Outcome<void> Lender::check(const std::string& pci, const Service& service, cons
   const std::string before = driver(pci);
   const bool stock = &service == &kNvme ? before == kStock : !before.starts_with("vfio") && before != "pci-stub";
   if (!before.empty() && before != service.driver && !stock) {
-    return refuse(fmt::format("{} belongs to the driver {}; free it there first (echo {} > "
-                              "/sys/bus/pci/drivers/{}/unbind)",
-                              pci, before, pci, before),
+    return refuse(fmt::format("{} has the driver {}; unbind it first (echo {} > /sys/bus/pci/drivers/{}/unbind)", pci,
+                              before, pci, before),
                   Exit::kInUse);
   }
   if (const auto used = uses(pci); !used.empty() && !options.force) {
-    return refuse(fmt::format("{} is in use on this host: {}; end that first (umount, swapoff, ip link set … down), or "
-                              "--force it, which breaks what uses it",
-                              pci, fmt::join(used, ", ")),
+    return refuse(fmt::format("{} is in use: {}; stop its users, or use --force (they get I/O errors)", pci,
+                              fmt::join(used, ", ")),
                   Exit::kInUse);
   }
   return {};
@@ -247,7 +248,7 @@ Outcome<void> Lender::lend(std::string_view address, const Options& options) {
   } else {
     if (const Service* lent = service_of(*pci); lent != nullptr && lent != *service) {
       if (!options.as.empty()) {
-        return refuse(fmt::format("{} is lent as {}; smartioctl unlend {} first", *pci, lent->name, *pci),
+        return refuse(fmt::format("{} is lent as {}; run smartioctl unlend {} first", *pci, lent->name, *pci),
                       Exit::kInUse);
       }
       service = lent;
@@ -267,7 +268,18 @@ Outcome<void> Lender::keep(const std::string& pci, const Service& service, const
                            : fmt::format("{} of {} will be lent at every boot ({})",
                                          plural(options.vfs, "virtual function"), pci, choices_.file(pci).string()));
   if (const std::string hint = kernel_.enable_at_boot(); !hint.empty()) report_(hint);
+  renew_initramfs(options);
   return {};
+}
+
+void Lender::renew_initramfs(const Options& options) {
+  if (!options.initramfs || !kernel_.has_update_initramfs()) return;
+  report_("Rebuilding the initramfs, which has a copy of the choices: update-initramfs -u");
+  if (const auto done = kernel_.update_initramfs(); !done) {
+    report_(
+        fmt::format("warning: update-initramfs -u failed ({}); run it again: until then a boot uses the old choices",
+                    done.error().message));
+  }
 }
 
 Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& options) {
@@ -278,7 +290,7 @@ Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& o
     return refuse(fmt::format("{} can have {}", physical, plural(functions.total(), "virtual function")), Exit::kUsage);
   }
   if (service_of(physical) != nullptr) {
-    return refuse(fmt::format("{} is lent itself; smartioctl unlend {} first", physical, physical), Exit::kInUse);
+    return refuse(fmt::format("{} is lent itself; run smartioctl unlend {} first", physical, physical), Exit::kInUse);
   }
   // At boot its driver may still be loading.
   if (driver(physical).empty()) {
@@ -313,7 +325,7 @@ Outcome<void> Lender::lend_virtual(const std::string& physical, const Options& o
       return lent;
     }
   }
-  report_(fmt::format("{} stays with the driver {}, and is not reset while its virtual functions are lent", physical,
+  report_(fmt::format("{} keeps the driver {}, and is not reset while its virtual functions are lent", physical,
                       driver(physical)));
   return keep(physical, kPci, options);
 }
@@ -342,8 +354,8 @@ Outcome<void> Lender::unlend_virtual(const std::string& physical, const Options&
   }
   if (!used.empty() && !options.force) {
     return refuse(
-        fmt::format("virtual functions of {} are in use: {}; end that first (on borrowers smartioctl return), "
-                    "or --force it: what uses them fails",
+        fmt::format("virtual functions of {} are in use: {}; stop their users (on borrowers smartioctl return), or use "
+                    "--force (they get I/O errors)",
                     physical, fmt::join(used, ", ")),
         Exit::kInUse);
   }
@@ -352,7 +364,7 @@ Outcome<void> Lender::unlend_virtual(const std::string& physical, const Options&
   }
   functions.allow_reset(true);
   report_(all.empty() ? fmt::format("{} has no virtual functions any more, and may be reset again", physical)
-                      : fmt::format("{} of {} are gone; it stays with the driver {}",
+                      : fmt::format("{} of {} are removed; it keeps the driver {}",
                                     plural(all.size(), "virtual function"), physical, driver(physical)));
   hint_of_choice(physical, options);
   return {};
@@ -383,6 +395,8 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
     if (!forgotten) return refuse(forgotten.error().message);
     report_(*forgotten ? fmt::format("{} will not be lent at boot any more", *named)
                        : fmt::format("{} was not chosen to be lent at boot", *named));
+    // A device that the initramfs keeps for a driver of this package would have none once the package is purged.
+    if (*forgotten) renew_initramfs(options);
     if (!sysfs_.exists(device_path(*named))) return {};
   }
   const auto pci = find(address);
@@ -400,14 +414,13 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
       return {};
     }
     if (options.persist) return {};
-    return refuse(fmt::format("{} is not lent (smartioctl list shows what is)", *pci));
+    return refuse(fmt::format("{} is not lent (smartioctl list shows the lent devices)", *pci));
   }
   const std::vector<std::string> used = uses_of_exported(*pci);
   if (!used.empty() && !options.force) {
     return refuse(
         fmt::format(
-            "{} is in use: {}; end that first (umount; on borrowers then {}), or --force it: I/O in flight then "
-            "fails",
+            "{} is in use: {}; stop its users (umount; on borrowers then {}), or use --force (they get I/O errors)",
             *pci, fmt::join(used, ", "), service == &kNvme ? "rmmod smartio_nvme" : "smartioctl return"),
         Exit::kInUse);
   }
@@ -421,7 +434,7 @@ Outcome<void> Lender::unlend(std::string_view address, const Options& options) {
   const auto back = [&] { return service == &kNvme ? driver(*pci) == kStock : !driver(*pci).empty(); };
   const bool gone = wait_until(options.patience, [&] { return !is_exported(*pci); });
   if (!gone || (!wait_until(service == &kNvme ? options.patience : kProbePatience, back) && service == &kNvme)) {
-    return refuse(fmt::format("{} is not lent any more, but the driver nvme did not take it within {} s{}", *pci,
+    return refuse(fmt::format("{} is not lent any more, but the driver nvme did not bind it within {} s{}", *pci,
                               options.patience.count() / 1000, log_of(*pci)));
   }
   report_(back() ? fmt::format("{} is back with the driver {}", *pci, driver(*pci))
@@ -434,7 +447,7 @@ void Lender::hint_of_choice(const std::string& pci, const Options& options) {
   if (options.persist || !sysfs_.exists(device_path(pci))) return;
   const auto chosen = choices_.read().choices;
   if (std::ranges::find(chosen, pci, &Choice::pci) != chosen.end()) {
-    report_(fmt::format("It will be lent again at the next boot; smartioctl unlend --persist {} forgets that", pci));
+    report_(fmt::format("It will be lent again at the next boot; smartioctl unlend --persist {} prevents that", pci));
   }
 }
 
@@ -464,9 +477,8 @@ Outcome<void> Lender::lend_choice(const Choice& choice, const Options& all_optio
   if (moved != all.end()) {
     if (rules_.has(slot) && !rules_.has(*moved)) {
       return refuse(
-          fmt::format("{}: the chosen drive is in {} now, so the rule of who may borrow it does not fit any more; "
-                      "smartioctl allow makes one for {}, smartioctl allow any {} removes the old one",
-                      slot, *moved, *moved, slot));
+          fmt::format("{}: the drive moved to {}; run smartioctl allow HOST... {}, then smartioctl allow any {}", slot,
+                      *moved, *moved, slot));
     }
     return lend(*moved, options);
   }

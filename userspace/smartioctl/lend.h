@@ -30,10 +30,11 @@ struct Service {
 class Lender {
  public:
   struct Options {
-    bool force = false;    ///< although it is in use
-    bool persist = false;  ///< at every boot, or no more
-    std::string as{};      ///< a service's name; empty: nvme for an NVMe drive, pci for all else
-    unsigned vfs = 0;      ///< lend this number of the device's virtual functions, not the device
+    bool force = false;      ///< although it is in use
+    bool persist = false;    ///< at every boot, or no more
+    std::string as{};        ///< a service's name; empty: nvme for an NVMe drive, pci for all else
+    bool initramfs = false;  ///< a copy of the choices may be in the initramfs
+    unsigned vfs = 0;        ///< lend this number of the device's virtual functions, not the device
     Permissions permissions{};
     std::chrono::milliseconds patience{30000};
   };
@@ -69,6 +70,8 @@ class Lender {
   [[nodiscard]] std::vector<std::string> controllers() const;
   [[nodiscard]] bool is_exported(const std::string& pci) const;
   [[nodiscard]] std::string driver(const std::string& pci) const;
+  /// For a message: "the driver nvme" or "no driver".
+  [[nodiscard]] std::string driver_text(const std::string& pci) const;
   [[nodiscard]] std::string serial(const std::string& pci) const;
   [[nodiscard]] std::vector<std::string> uses(const std::string& pci) const;
   [[nodiscard]] Choice describe(const std::string& pci, const Service& service, const Options& options) const;
@@ -89,6 +92,8 @@ class Lender {
   [[nodiscard]] std::string stock_driver(const std::string& pci, const Service& service) const;
   bool wait_until(std::chrono::milliseconds patience, const std::function<bool()>& done);
   Outcome<void> keep(const std::string& pci, const Service& service, const Options& options);
+  /// After a change of the choices: the initramfs has a copy of them, where initramfs-tools' hook put it.
+  void renew_initramfs(const Options& options);
   /// The obstacles to taking a lent device back: its uses here, and its borrowers.
   [[nodiscard]] std::vector<std::string> uses_of_exported(const std::string& pci) const;
   /// If the device was taken back for now only.

@@ -107,7 +107,7 @@ TEST_F(LendTest, ModuleThatIsNotInstalled) {
   kernel.missing.insert("smartio_nvme_mgr");
   const auto done = lender.lend(kFirst, options);
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, AllOf(HasSubstr("smartio_nvme_mgr"), HasSubstr("modules_install")));
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("smartio_nvme_mgr"), HasSubstr("smartio-dkms")));
   EXPECT_EQ(driver(kFirst), "nvme");
 }
 
@@ -122,7 +122,7 @@ TEST_F(LendTest, WhatTheManagerRefusesGoesBack) {
   sysfs.probe_error = EIO;
   const auto done = lender.lend(kFirst, options);
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, AllOf(HasSubstr("Input/output error"), HasSubstr("back with nvme"),
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("Input/output error"), HasSubstr("now has the driver nvme"),
                                           HasSubstr("kernel: 0000:01:00.0: it said this"), HasSubstr("dmesg")));
   EXPECT_EQ(driver(kFirst), "nvme");
   EXPECT_EQ(override_of(kFirst), "(null)");
@@ -132,7 +132,7 @@ TEST_F(LendTest, WhatTheManagerDoesNotLendInTimeGoesBack) {
   sysfs.manager_lends = false;
   const auto done = lender.lend(kFirst, options);
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("did not lend it within"));
+  EXPECT_THAT(done.error().message, HasSubstr("did not export it within"));
   EXPECT_EQ(driver(kFirst), "nvme");
   EXPECT_EQ(override_of(kFirst), "(null)");
 }
@@ -214,6 +214,50 @@ TEST_F(LendTest, UnlendPersistOfADriveThatIsGone) {
   EXPECT_THAT(choices.read().choices, IsEmpty());
 }
 
+TEST_F(LendTest, TheInitramfsGetsEachChangeOfTheChoices) {
+  std::vector<std::size_t> copies;  // choices when it was rebuilt
+  kernel.initramfs_tools = true;
+  kernel.in_initramfs = [&] { copies.push_back(choices.read().choices.size()); };
+  options.initramfs = true;
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  ASSERT_TRUE(lender.unlend(kFirst, options));
+  EXPECT_THAT(copies, IsEmpty()) << "without --persist no choice changes";
+  options.persist = true;
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  ASSERT_TRUE(lender.unlend(kFirst, options));
+  EXPECT_THAT(copies, testing::ElementsAre(1, 0));
+  EXPECT_THAT(reports, Contains(HasSubstr("update-initramfs -u")));
+  sysfs.add_drive(kSecond, "S2", "");
+  ASSERT_TRUE(lender.unlend(kSecond, options));
+  EXPECT_THAT(copies, testing::ElementsAre(1, 0)) << "that drive was not chosen";
+}
+
+TEST_F(LendTest, AnInitramfsThatCantBeRebuiltIsAWarning) {
+  kernel.initramfs_tools = true;
+  kernel.initramfs_fails = true;
+  options.initramfs = true;
+  options.persist = true;
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_THAT(reports, Contains(AllOf(HasSubstr("warning: update-initramfs"), HasSubstr("no space left"))));
+  reports.clear();
+  ASSERT_TRUE(lender.unlend(kFirst, options));
+  EXPECT_THAT(reports, Contains(HasSubstr("warning: update-initramfs")));
+  EXPECT_EQ(driver(kFirst), "nvme");
+}
+
+TEST_F(LendTest, AnInitramfsWithoutTheChoicesIsLeftAlone) {
+  bool rebuilt = false;
+  kernel.in_initramfs = [&] { rebuilt = true; };
+  options.persist = true;
+  options.initramfs = true;
+  ASSERT_TRUE(lender.lend(kFirst, options)) << "no initramfs-tools";
+  kernel.initramfs_tools = true;
+  options.initramfs = false;
+  ASSERT_TRUE(lender.unlend(kFirst, options)) << "another folder of choices";
+  EXPECT_FALSE(rebuilt);
+  EXPECT_THAT(reports, testing::Not(Contains(HasSubstr("initramfs"))));
+}
+
 TEST_F(LendTest, UnlendFreesWhatOnlyTheOverrideKeeps) {
   sysfs.add_drive(kSecond, "S2", "");
   sysfs.put(std::string("bus/pci/devices/") + kSecond + "/driver_override", "smartio_nvme_mgr\n");
@@ -275,7 +319,8 @@ TEST_F(LendTest, AMovedDriveIsNotLentWithoutItsRule) {
   ASSERT_TRUE(rules.keep({.pci = kFirst, .hosts = {}, .names = {}}));
   const auto done = lender.lend_all(options);
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, AllOf(HasSubstr("is in 0000:02:00.0 now"), HasSubstr("smartioctl allow")));
+  EXPECT_THAT(done.error().message,
+              AllOf(HasSubstr("the drive moved to 0000:02:00.0"), HasSubstr("smartioctl allow any 0000:01:00.0")));
   EXPECT_FALSE(lent(kSecond));
   ASSERT_TRUE(rules.keep({.pci = kSecond, .hosts = {}, .names = {}}));
   EXPECT_TRUE(lender.lend_all(options));
@@ -405,7 +450,7 @@ TEST_F(LendFunctionTest, WhatTheDriverRefusesGoesBack) {
   const auto done = lender.lend(kNic, options);
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message,
-              AllOf(HasSubstr("smartio_pci_stub did not take it"), HasSubstr("back with e1000e")));
+              AllOf(HasSubstr("smartio_pci_stub did not bind 0000:03:00.0"), HasSubstr("now has the driver e1000e")));
   EXPECT_EQ(driver(kNic), "e1000e");
 }
 

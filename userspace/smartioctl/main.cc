@@ -26,10 +26,13 @@ namespace {
 using namespace smartio;
 using namespace smartio::ctl;
 
+/// The folder of choices that the initramfs has a copy of.
+constexpr const char* kChoices = "/etc/smartio/lend.d";
+
 struct Arguments {
   std::string sysfs = "/sys";
   std::string root = "/";
-  std::string choices = "/etc/smartio/lend.d";
+  std::string choices = kChoices;
   std::string rules = "/etc/smartio/allow.d";
   std::string device;
   std::vector<std::string> words;
@@ -110,9 +113,13 @@ int lend_or_unlend(const Arguments& arguments, bool lending) {
   const DiskUse use(sysfs, "/proc", "/dev");
   const Choices choices(arguments.choices);
   const Rules rules(arguments.rules);
-  Lender lender(sysfs, kernel, nvme, use, choices, rules, [](const std::string& line) { fmt::print("{}\n", line); });
+  Lender lender(sysfs, kernel, nvme, use, choices, rules, [](const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);  // the next step may take long
+  });
   Lender::Options options = arguments.lending;
   options.patience = std::chrono::seconds(arguments.timeout);
+  options.initramfs = arguments.choices == kChoices;
   const auto done = arguments.all      ? lender.lend_all(options)
                     : arguments.chosen ? lender.lend_chosen(arguments.device, options)
                     : lending          ? lender.lend(arguments.device, options)
@@ -157,7 +164,7 @@ int fence_or_unfence(const Arguments& arguments, bool fencing) {
   const auto done = fencing ? fence(sysfs, arguments.host, arguments.at) : unfence(sysfs, arguments.host, arguments.at);
   if (!done) return end_with(done.error());
   if (fencing) {
-    fmt::print("{} is fenced: nothing of it reaches a device of {} any more\n", arguments.host, fmt::join(*done, ", "));
+    fmt::print("{} is fenced at {}: it can't reach their devices\n", arguments.host, fmt::join(*done, ", "));
   } else if (done->empty()) {
     fmt::print("this host is not fenced anywhere\n");
   } else {
@@ -188,13 +195,13 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", SMARTIO_VERSION);
   app.footer(
       "Exit status: 0 done, 1 failed, 2 wrong use, 3 problems found (status --check, doctor), 4 refused: in use.\n"
-      "smartioctl(8) tells more.");
+      "See smartioctl(8).");
   app.add_option("--sysfs", arguments.sysfs, "another root of sysfs")->envname("SMARTIO_SYSFS")->capture_default_str();
   app.add_option("--choices", arguments.choices, "folder of the devices to be lent at boot")
       ->envname("SMARTIO_CHOICES")
       ->capture_default_str();
 
-  app.add_option("--rules", arguments.rules, "folder of the rules which hosts may borrow which device")
+  app.add_option("--rules", arguments.rules, "folder of the rules with the hosts that may borrow a device")
       ->envname("SMARTIO_RULES")
       ->capture_default_str();
 
@@ -208,28 +215,29 @@ int run(int argc, char** argv) {
                    "nvme: a drive that all hosts share; pci: the whole function, to one host")
       ->check(CLI::IsMember({"nvme", "pci"}))
       ->excludes(all);
-  lend->add_option("--vfs", arguments.lending.vfs,
-                   "not the device itself but so many SR-IOV virtual functions of it, each by itself")
+  lend->add_option("--vfs", arguments.lending.vfs, "lend this number of virtual functions, not the device")
       ->check(CLI::Range(1U, 65535U))
       ->excludes(all);
   lend->add_flag("--trust-borrowers", arguments.lending.permissions.trust_borrowers,
-                 "although this host's IOMMU is off: a borrower then reaches all of this host's memory");
+                 "lend it even if this host's IOMMU is off: a borrower then reaches all of this host's memory");
   lend->add_flag("--shared-group", arguments.lending.permissions.shared_group,
-                 "although an NTB, or of a whole function any other device, is in its IOMMU group");
+                 "lend it even if it shares its IOMMU group with an NTB (pci: with any device)");
   auto* unlend = app.add_subcommand("unlend", "take a device back, for the stock driver");
   unlend->alias("take-back");
   unlend->add_option("BDF", arguments.device, "its PCI address")->required();
   unlend->add_flag("--persist", arguments.lending.persist, "and don't lend it at boot any more");
-  auto* allow_command = app.add_subcommand("allow", "say which hosts may borrow a device; others lose it");
+  auto* allow_command = app.add_subcommand("allow", "set the hosts that may borrow a device; others lose it");
   auto* words =
       allow_command->add_option("HOST", arguments.words, "names or UUIDs of hosts, or any or none; its address")
           ->option_text("... EXPORT");
-  auto* every = allow_command->add_flag("--all", arguments.all, "put all rules that were made before in force");
+  auto* every = allow_command->add_flag("--all", arguments.all, "enforce all stored rules");
   words->excludes(every);
-  allow_command->add_flag("--force", arguments.lending.force, "although a host that may not borrow it any more has it")
+  allow_command
+      ->add_flag("--force", arguments.lending.force,
+                 "even if a host that loses the permission has borrowed it; its I/O fails")
       ->excludes(every);
   auto* borrow =
-      app.add_subcommand("borrow", "get a function that another host lends as a whole to this one's PCI bus");
+      app.add_subcommand("borrow", "add a function that another host lends as a whole to this host's PCI bus");
   auto* give_back = app.add_subcommand("return", "return such a function to its lender");
   for (auto* command : {borrow, give_back}) {
     command->add_option("EXPORT", arguments.device, "HOST:BDF, or the BDF alone if only one lender has that")
@@ -239,30 +247,30 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1U, 3600U))
       ->capture_default_str();
   borrow->add_flag("--for-vm", arguments.for_vm,
-                   "for a virtual machine: vfio-pci gets it; prints the words for QEMU and libvirt");
-  give_back->add_flag("--force", arguments.lending.force, "although it is in use; what uses it fails");
+                   "bind it to vfio-pci for a virtual machine; prints the options for QEMU and libvirt");
+  give_back->add_flag("--force", arguments.lending.force, "even if it is in use; its users get I/O errors");
   for (auto* command : {lend, unlend}) {
-    command->add_flag("--force", arguments.lending.force, "although it is in use; what uses it fails");
+    command->add_flag("--force", arguments.lending.force, "even if it is in use; its users get I/O errors");
     command->add_option("--timeout", arguments.timeout, "seconds to wait for the kernel")
         ->check(CLI::Range(1U, 3600U))
         ->capture_default_str();
   }
   auto* list = app.add_subcommand("list", "hosts, links, devices, borrowers, queue pairs");
-  auto* status = app.add_subcommand("status", "the health of all that, and what to do where something is wrong");
-  status->add_flag("--check", arguments.check, "end with status 3 if something is wrong");
+  auto* status = app.add_subcommand("status", "show health, problems and remedies");
+  status->add_flag("--check", arguments.check, "exit with status 3 if there are problems");
   auto* topology = app.add_subcommand("topology", "a drawing of hosts, links and devices, as seen from here");
-  auto* fence_command = app.add_subcommand("fence", "shut a host out of the lenders' devices, and wait until it is");
-  auto* unfence_command = app.add_subcommand("unfence", "let a fenced host in again; this one, if it has restarted");
+  auto* fence_command =
+      app.add_subcommand("fence", "cut a host off from the lenders' devices, and wait until that is done");
+  auto* unfence_command = app.add_subcommand("unfence", "readmit a fenced host; this host only after a restart");
   for (auto* command : {fence_command, unfence_command}) {
     command->add_option("HOST", arguments.host, "its name or its UUID")->required();
     command->add_option("--at", arguments.at, "only at this lender (default: at all that this host knows)");
   }
   auto* watch_command = app.add_subcommand("watch", "the list, again whenever it changes, until Ctrl-C");
-  watch_command->add_option("-n,--interval", arguments.interval, "seconds between looks")
+  watch_command->add_option("-n,--interval", arguments.interval, "seconds between reads")
       ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();
-  auto* doctor_command =
-      app.add_subcommand("doctor", "whether this machine's hardware and settings are fit for all that");
+  auto* doctor_command = app.add_subcommand("doctor", "check this machine's hardware and settings");
   doctor_command->add_option("--root", arguments.root, "another folder with proc, lib, boot and dev in it")
       ->capture_default_str();
   for (auto* command : {borrow, list, status, topology, watch_command, doctor_command}) {

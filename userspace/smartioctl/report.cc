@@ -183,7 +183,7 @@ std::string status_text(const View& view) {
   }
   const auto problems = problems_of(view);
   if (problems.empty()) return text + "nothing is wrong\n";
-  text += fmt::format("{} to look at:\n", plural(problems.size(), "thing"));
+  text += fmt::format("{}:\n", plural(problems.size(), "problem"));
   for (const std::string& problem : problems) text += "  " + problem + "\n";
   return text;
 }

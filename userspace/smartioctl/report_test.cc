@@ -62,7 +62,7 @@ TEST(Status, SaysThatAllIsWellOrWhatIsNot) {
               HasSubstr("link ntb0: up, peer borrower (bbbb), generation 3, 1 loss, last heartbeat"));
   EXPECT_THAT(status_text(view), HasSubstr("window 0 in: 4 GiB from 0x0, 4 MiB in use"));
   view.links[0].state = "down";
-  EXPECT_THAT(status_text(view), HasSubstr("1 thing to look at:\n  link ntb0 to borrower is down"));
+  EXPECT_THAT(status_text(view), HasSubstr("1 problem:\n  link ntb0 to borrower is down"));
 }
 
 TEST(Allowed, HostsByNameOrUuid) {

@@ -53,7 +53,7 @@ Rules::Found Rules::read() const {
       const auto address = parse_pci_address(at->path().stem().string());
       found.broken.push_back(
           {.pci = address ? *address : "",
-           .complaint = fmt::format("{}: {}; mend or remove it", at->path().string(), rule.error().message)});
+           .complaint = fmt::format("{}: {}; fix or remove it", at->path().string(), rule.error().message)});
     }
   }
   std::ranges::sort(found.rules, {}, &Rule::pci);

@@ -79,10 +79,10 @@ Outcome<unsigned> share(const NvmeAdmin::Page& primary, const Kind& kind, unsign
   const unsigned taken = assigned + of_primary - std::min(had, assigned);
   const unsigned each = std::min((total - std::min(taken, total)) / count, most) / step * step;
   if (each >= kind.least) return each;
-  return refuse(
-      fmt::format("of its {} flexible {}s the primary controller has {} and secondary ones {}, too many for {} more; "
-                  "nvme virt-mgmt --help tells how to give them back",
-                  total, kind.name, of_primary, assigned, count));
+  return refuse(fmt::format(
+      "too few flexible {}s: {} in total, {} primary, {} secondary, for {} functions; release some with nvme "
+      "virt-mgmt",
+      kind.name, total, of_primary, assigned, count));
 }
 
 }  // namespace

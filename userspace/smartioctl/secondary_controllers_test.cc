@@ -65,8 +65,8 @@ TEST_F(SecondaryControllersTest, OneThatIsOnlineKeepsWhatItHas) {
 
 TEST_F(SecondaryControllersTest, NotMoreThanThereIs) {
   nvme.queues = {.total = 16, .primary = 9};
-  EXPECT_THAT(refusal(4), AllOf(HasSubstr("nvme0: of its 16 flexible queues the primary controller has 9"),
-                                HasSubstr("too many for 4 more")));
+  EXPECT_THAT(refusal(4),
+              AllOf(HasSubstr("nvme0: too few flexible queues: 16 in total, 9 primary"), HasSubstr("for 4 functions")));
   EXPECT_THAT(nvme.commands, IsEmpty());
   EXPECT_EQ(refusal(3), "");
   nvme.interrupts.primary = 20;

@@ -202,8 +202,7 @@ std::vector<std::string> problems_of(const View& view) {
   }
   for (const Host& host : view.hosts) {
     if (host.fenced) {
-      problems.push_back(
-          fmt::format("host {} is fenced; smartioctl unfence {} lets it in again", host.name, host.name));
+      problems.push_back(fmt::format("host {} is fenced; smartioctl unfence {} readmits it", host.name, host.name));
     }
   }
   for (const Path& path : view.paths) {

@@ -44,7 +44,7 @@ Result<json> done(const Result<void>& result) {
 }  // namespace
 
 void add_commands(control::Commands& commands, Switch& lan) {
-  commands.add("lan list", "the hosts on the LAN, who is cut from whom, and counters", [&lan](Words) -> Result<json> {
+  commands.add("lan list", "the hosts on the LAN, the cut pairs, and counters", [&lan](Words) -> Result<json> {
     auto hosts = json::array();
     for (const auto& port : lan.status()) hosts.push_back(port_json(port));
     return json{{"hosts", hosts}};

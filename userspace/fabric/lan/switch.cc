@@ -129,7 +129,7 @@ void Switch::detach(std::size_t index) {
   port.in.reset();
   port.out.clear();
   std::erase_if(learned_, [index](const auto& entry) { return entry.second == index; });
-  spdlog::debug("lan: {} is gone", port.name);
+  spdlog::debug("lan: {} disconnected", port.name);
 }
 
 void Switch::receive(std::size_t index) {
@@ -150,7 +150,7 @@ void Switch::receive(std::size_t index) {
         return;
       case FrameReader::Found::malformed:
         port.counters.malformed++;
-        spdlog::warn("lan: {} sent what is no frame; its connection is closed", port.name);
+        spdlog::warn("lan: {} sent an invalid frame; its connection is closed", port.name);
         return detach(index);
     }
   }

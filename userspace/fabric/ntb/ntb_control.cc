@@ -88,7 +88,7 @@ void add_commands(control::Commands& commands, std::vector<ControlledLink> contr
                  return find(*links, words[1]).transform([](const auto* link) { return link_json(*link); });
                });
   commands.add("link NAME up|down|silent",
-               "puts the cable in, pulls it (both drivers are notified), or loses what is sent without telling anyone",
+               "puts the cable in, pulls it (both drivers are notified), or loses all data silently",
                [links](Words words) -> Result<json> {
                  return find(*links, words[1]).transform([&](const auto* link) {
                    auto& cable = *link->cable;
@@ -110,7 +110,7 @@ void add_commands(control::Commands& commands, std::vector<ControlledLink> contr
                    return json{{"up_in_ns", pause->count()}};
                  });
                });
-  commands.add("link NAME slow MS", "each load of a window's registers takes so long (or 5s, 200us); 0: no longer",
+  commands.add("link NAME slow MS", "each load of a window's registers takes this time (or 5s, 200us); 0: no delay",
                [links](Words words) -> Result<json> {
                  const auto pause = parse_pause(words[3]);
                  if (!pause) return std::unexpected(pause.error());
@@ -128,7 +128,7 @@ void add_commands(control::Commands& commands, std::vector<ControlledLink> contr
                    return json{{"stuck", words[3]}};
                  });
                });
-  commands.add("ledger [LINK]", "what crossed the links: by direction, posted or not, and kind",
+  commands.add("ledger [LINK]", "transactions over the links: by direction, posted or not, and kind",
                [links](Words words) -> Result<json> {
                  if (words.size() == 2)
                    return find(*links, words[1]).transform([](const auto* link) {

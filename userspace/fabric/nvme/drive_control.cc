@@ -297,7 +297,7 @@ class Registry {
 };
 
 void add_fault_commands(Registry& registry) {
-  registry.add("drive NAME faults", "what goes wrong on a drive now, and which commands and completions are kept back",
+  registry.add("drive NAME faults", "the faults of a drive, and its held commands and completions",
                [](const ControlledDrive& entry, Words) -> Result<json> {
                  return faults_json(entry.drive->controller().faults());
                });
@@ -309,7 +309,7 @@ void add_fault_commands(Registry& registry) {
                  return parse_rule(words).transform(
                      [&](const FaultRule& rule) { return json{{"id", entry.drive->controller().faults().add(rule)}}; });
                });
-  registry.add("drive NAME unfault ID|all", "takes a fault away, or all of them; what is held stays held",
+  registry.add("drive NAME unfault ID|all", "removes a fault, or all of them; held commands and completions stay held",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
                  auto& faults = entry.drive->controller().faults();
                  if (words[3] == "all") {
@@ -322,7 +322,7 @@ void add_fault_commands(Registry& registry) {
                    return fail(fmt::format("no fault {} on this drive: see `drive … faults`", *id));
                  return json();
                });
-  registry.add("drive NAME release ID|all", "lets a held or delayed command or completion go on",
+  registry.add("drive NAME release ID|all", "releases a held or delayed command or completion",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
                  auto& faults = entry.drive->controller().faults();
                  if (words[3] == "all") return json{{"released", faults.release_all()}};
@@ -383,7 +383,7 @@ void add_media_commands(Registry& registry) {
           return json();
         });
       });
-  registry.add("drive NAME namespace remove NSID", "takes a namespace away; an event informs the host",
+  registry.add("drive NAME namespace remove NSID", "removes a namespace; an event informs the host",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
                  const auto nsid = control::number_of(words[4], 0xFFFFFFFE);
                  if (!nsid) return std::unexpected(nsid.error());
@@ -396,8 +396,7 @@ void add_media_commands(Registry& registry) {
 void add_state_commands(Registry& registry) {
   registry.add("drive NAME status", "whether a drive is in its slot, ready or failed, and its namespaces",
                [](const ControlledDrive& entry, Words) -> Result<json> { return status_json(entry); });
-  registry.add("drive NAME counters",
-               "commands by opcode, completions, interrupts and what went wrong, since the start",
+  registry.add("drive NAME counters", "commands by opcode, completions, interrupts and errors, since the start",
                [](const ControlledDrive& entry, Words) -> Result<json> { return counters_json(entry); });
   registry.add("drive NAME admin-log", "the last 1024 admin commands that the drive fetched, oldest first, numbered",
                [](const ControlledDrive& entry, Words) -> Result<json> { return admin_log_json(entry); });
@@ -412,7 +411,7 @@ void add_state_commands(Registry& registry) {
                  return json();
                });
   registry.add("drive NAME power-cut",
-               "power lost and back at once: what was not flushed is gone, queues and registers too",
+               "power lost and back at once: unflushed data is lost, and so are queues and registers",
                [](const ControlledDrive& entry, Words) -> Result<json> {
                  entry.drive->controller().power_cut();
                  return json();

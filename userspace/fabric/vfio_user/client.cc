@@ -46,7 +46,7 @@ Result<void> Client::send_raw(std::span<const std::byte> bytes, std::span<const 
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       const auto ready = wait(POLLOUT, until);
       if (!ready) return std::unexpected(ready.error());
-      if (!*ready) return fail("the server takes nothing");
+      if (!*ready) return fail("the server does not read");
     } else {
       return fail(fmt::format("sendmsg: {}", std::strerror(errno)));
     }

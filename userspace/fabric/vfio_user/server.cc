@@ -66,7 +66,7 @@ void Server::run(const std::stop_token& stop) {
       }
       if (!alive) {
         connection.reset();
-        spdlog::info("{}: guest gone", endpoint_.full_name());
+        spdlog::info("{}: guest disconnected", endpoint_.full_name());
       }
     }
     // A newcomer waits while the old client is about to be found dead.
