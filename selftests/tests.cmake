@@ -18,7 +18,7 @@ string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
   smartio_nvme/client-timeouts smartio_nvme/client-early smartio_nvme/late-command smartio_nvme/late-timeout
   smartio_nvme/late-event smartio_nvme/memory)
-set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/lost-again failover/flaps failover/events)
+set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/lost-again failover/flaps failover/contained failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
 # Of the harness itself, without any host: before all clusters, in two halves.
@@ -81,7 +81,7 @@ set(P2P_HERE p2p/ledger p2p/unmapped)
 set(P2P_LONG)
 # Queues that wrap while a cable flaps; failover/events has a few flaps, with queues of the usual size.
 set(FAILOVER_HERE ${FAILOVER})
-list(REMOVE_ITEM FAILOVER_HERE failover/flaps)
+list(REMOVE_ITEM FAILOVER_HERE failover/flaps failover/contained)
 # To the drivers one cluster file system is as the other: each shows some. `demo` kills a host with GFS2 mounted, and
 # share/lender-reboot has a lender that returns.
 set(GFS2_HERE clusterfs/gfs2-partition)
@@ -124,7 +124,7 @@ on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX})
 on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL})
 on_cluster(share-iommu star-iommu ${SHARE_IOMMU})
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
-  ${LENDING} ${SHARE_AGAIN} share/large-queues share/pcie-error)
+  ${LENDING} ${SHARE_AGAIN} share/large-queues share/pcie-error share/dpc)
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)
