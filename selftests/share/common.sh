@@ -22,7 +22,7 @@ losses_on() {
 	log_may "$1" 'ntb[0-9]+: link to [a-z0-9]+ is down: '
 	log_may "$1" 'nvme nvme[0-9]+: path lost \('
 	log_may "$1" 'block nvme[0-9]+n[0-9]+: no usable path - requeuing I/O'
-	log_may "$1" 'nvme_ns_head_submit_bio: [0-9]+ callbacks suppressed'
+	log_may "$1" '(nvme_ns_head_submit_bio|link_(down|up)): [0-9]+ callbacks suppressed'
 	# of a scan or an attach that a loss cut short
 	log_may "$1" 'nvme nvme[0-9]+: (Identify|Could not set|reading) [A-Za-z ]+(failed|count):? \(?(nsid=[0-9]+, )?(status=0x370|880)'
 	log_may "$1" 'nvme nvme[0-9]+: Failed to read smart log \(error 880\)'
