@@ -145,12 +145,21 @@ struct link_kept {
  * @open: whether it is open now
  * @peer_own: apertures of the other side
  * @quarantine: where a shut window leads to, should its limit not hold
+ * @quarantine_dma: its address for the NTB
  * @iommu: the NTB's function is translated
- * @pool: else: memory that is covered
+ * @old_mask: DMA mask of the NTB's function before this link
+ * @old_segment: limit of a segment before this link, in bytes
+ * @old_align: alignment of segments before this link
+ * @pool: without @iommu: memory that is covered
+ * @pool_pages: its pages
+ * @pool_dma: their address for the NTB
+ * @pool_size: in bytes
  * @boot: bootstrap page of this host
+ * @boot_dma: its address for the NTB
  * @peer_boot: of the other side
  * @peer_boot_phys: where this host's CPUs find that
  * @rx: own ring
+ * @tx_lock: protects @tx: one sender at a time
  * @tx: the other's ring; its mapping stays while the link is down, @joined says
  *	that it may be written to
  * @spare: for a message that has come
@@ -159,6 +168,7 @@ struct link_kept {
  * @next_call: number
  * @jobs: requests of the other side that run
  * @jobs_wq: where
+ * @jobs_idle: woken when the last of them has ended
  * @irq_node: of @irq_domain
  * @irq_domain: makes interrupts of the peer's devices
  * @cpuhp: for the state of CPUs
@@ -177,6 +187,8 @@ struct link_kept {
  * @held_bytes: memory among it
  * @losing: all windows are shut, and stay so for now
  * @writes: this host may still write to memory of the peer from before a loss
+ * @counters: for debugfs
+ * @debug: folder in debugfs
  */
 struct ntb_link {
 	struct smartio_link base;
@@ -397,7 +409,6 @@ void link_ring_reset(struct ntb_link *link);
 bool link_rx_waits(struct ntb_link *link);
 int link_spare_init(struct ntb_link *link);
 void link_spare_exit(struct ntb_link *link);
-void *link_buffer(struct ntb_link *link, size_t size);
 void link_buffer_free(struct ntb_link *link, void *memory);
 int link_peer_boot_map(struct ntb_link *link, phys_addr_t phys);
 int link_ring_join(struct ntb_link *link, phys_addr_t phys, u32 slots);

@@ -45,7 +45,7 @@ void link_spare_exit(struct ntb_link *link)
  * Memory for @size bytes, at most LINK_PAYLOAD_MAX; NULL: later. If the host
  * has no memory for a large message, it gets the spare, one message at a time.
  */
-void *link_buffer(struct ntb_link *link, size_t size)
+static void *link_buffer(struct ntb_link *link, size_t size)
 {
 	struct link_spare *spare = &link->spare;
 	void *memory = kvmalloc(size, smartio_recovery_gfp(size));
@@ -227,7 +227,7 @@ static int link_tx_wait(struct ntb_link *link, u32 generation, u32 slots)
 			return -ENOLINK;
 		room = link_tx_room(link, generation);
 		if (room < 0) {
-			link_restart(link, "the other side has read what was never sent");
+			link_restart(link, "the other side acknowledged a message that was never sent");
 			return -ENOLINK;
 		}
 		if (room >= slots)
@@ -422,7 +422,7 @@ static enum link_rx link_rx_one(struct ntb_link *link, u32 generation)
 	slots = wire_head_check(&head, LINK_RING_SLOTS, link->rx.position,
 				LINK_PAYLOAD_MAX, &message);
 	if (slots < 0) {
-		link_restart(link, "the other side's messages make no sense");
+		link_restart(link, "the other side sent an invalid message");
 		return LINK_RX_NONE;
 	}
 	if (message.type == WIRE_PAD) {

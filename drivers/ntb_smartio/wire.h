@@ -71,6 +71,7 @@ enum wire_reason {
 /**
  * struct wire_aperture - memory that the sender has opened
  * @mw: memory window, as the receiver numbers its outgoing ones
+ * @rsvd: 0
  * @base: first address, in the DMA address space of the sender's NTB
  * @size: bytes; 0: unused
  */
@@ -91,6 +92,7 @@ struct wire_aperture {
  * @heartbeat_ms: how often it posts
  * @ring: address of its ring, in its aperture 0
  * @ring_slots: slots of WIRE_SLOT bytes
+ * @rsvd: 0
  * @apertures: of the sender
  * @uuid: of the host
  * @name: of the host, NUL-terminated
@@ -140,6 +142,7 @@ struct wire_boot {
 /**
  * struct wire_head - before each message, one slot
  * @type: WIRE_...
+ * @rsvd: 0
  * @length: bytes that follow, in the next slots
  * @object: of the two ends
  * @request: number of the request; that of a reply is the same
@@ -147,6 +150,7 @@ struct wire_boot {
  * @status: of a reply: 0 or a negative errno
  * @timeout_ms: the sender of a request waits no longer
  * @reply_max: of a request: bytes of a reply that it has room for
+ * @rsvd2: 0
  * @generation: of the receiver; with @sequence in one store, written last
  * @sequence: of the message, from 1
  */

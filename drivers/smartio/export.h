@@ -295,7 +295,6 @@ void sessions_end(struct smartio_export *export, session_match match, void *arg,
 void sessions_end_everywhere(session_match match, void *arg,
 			     enum session_end why);
 struct session *session_find(u64 id);
-void session_get(struct session *session);
 void session_put(struct session *session);
 int session_enter(struct session *session);
 void session_leave(struct session *session);

@@ -138,6 +138,7 @@ struct wire_irq_move {
 /**
  * struct wire_fence - a host to be fenced by the receiver, or admitted again
  * @fenced: 1 or 0
+ * @rsvd: 0
  * @host: its name, or its UUID as text; NUL-terminated
  */
 struct wire_fence {

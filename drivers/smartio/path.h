@@ -38,16 +38,24 @@ struct smartio_path;
  * @revoke: see smartio_revoke()
  * @link_up: whether the lender can be reached now
  * @call: see smartio_call()
- * @dma_device, @dma_scattered, @dma_alloc, @dma_free: see smartio_dma_*()
- * @segment_alloc, @segment_free: memory beside the device
- * @map_bar, @unmap_bar: see smartio_map_bar()
+ * @dma_device: see smartio_dma_device()
+ * @dma_scattered: see smartio_dma_scattered()
+ * @dma_alloc: see smartio_dma_alloc()
+ * @dma_free: see smartio_dma_free()
+ * @segment_alloc: memory beside the device, see smartio_segment_alloc()
+ * @segment_free: the reverse of @segment_alloc
+ * @map_bar: see smartio_map_bar()
+ * @unmap_bar: see smartio_unmap_bar()
  * @bar_phys: where CPUs find part of a BAR; may be NULL
  * @own_addresses: see smartio_space_alloc(); fills in the lender's reply; may
  *	be NULL
- * @peer_map, @peer_unmap: see smartio_peer_map(); may be NULL
- * @peer_grant, @peer_revoke: see smartio_peer_grant(); may be NULL
+ * @peer_map: see smartio_peer_map(); may be NULL
+ * @peer_unmap: see smartio_peer_unmap(); may be NULL
+ * @peer_grant: see smartio_peer_grant(); may be NULL
+ * @peer_revoke: see smartio_peer_revoke(); may be NULL
  * @link: for what only a link can do; NULL: none
- * @irq_alloc, @irq_free: see smartio_irq_alloc()
+ * @irq_alloc: see smartio_irq_alloc()
+ * @irq_free: see smartio_irq_free()
  * @irq_move: let the device, in session @id, send another message; NULL: the
  *	message never changes
  * @irq_settled: it does, and messages that it sent before have arrived

@@ -44,7 +44,7 @@ static void session_release(struct kref *ref)
 	kfree(session);
 }
 
-void session_get(struct session *session)
+static void session_get(struct session *session)
 {
 	kref_get(&session->ref);
 }

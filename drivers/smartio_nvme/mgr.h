@@ -73,10 +73,17 @@ struct mgr_adminq_ops {
  * struct mgr_adminq - the admin queue in memory
  * @ops: upward calls
  * @sq_lock: protects @sq, @sq_tail, @sq_fetched, @open and @event_out
+ * @sq: submission queue
+ * @sq_dma: address of @sq for the controller
+ * @sq_tail: the next entry to write
  * @sq_fetched: the first entry that the controller has not said to have fetched
  * @open: commands may be written
  * @event_out: the controller has the request for an event
  * @cq_lock: protects @cq, @cq_head, @phase and @running
+ * @cq: completion queue
+ * @cq_dma: address of @cq for the controller
+ * @cq_head: the next entry to read
+ * @phase: phase bit of a new entry
  * @running: the controller is enabled: completions may come
  */
 struct mgr_adminq {
@@ -150,16 +157,22 @@ enum mgr_reason {
 /**
  * struct mgr - a managed controller
  * @ctrl: nvme-core's part; admin queue only
+ * @pdev: PCI function of the controller
+ * @bar: registers, BAR 0
  * @aq: the admin queue
  * @tags: of the admin queue's requests
  * @prps: pages for PRP lists
+ * @wq: runs what may wait for the controller
  * @id: Identify Controller, as the controller said it last
  * @subnqn: of the subsystem that clients see
  * @mdts: of virtual controllers
  * @db_stride: bytes between doorbells
+ * @vectors: MSI-X vectors, the admin queue's included
  * @incarnation: changes whenever all I/O queues are deleted for sure
  * @incarnation_wq: woken then
  * @aborts_wq: woken when an abort has ended
+ * @watch_work: looks at CSTS from time to time
+ * @retry_work: the next attempt of a reset
  * @reported: the failure of resets has been logged
  * @backoff_s: until the next attempt of a reset
  * @link_error: the link above was reset, or will be: configuration space has to
@@ -170,16 +183,20 @@ enum mgr_reason {
  * @exclusive_lock: protects @exclusive, @exclusive_sent
  * @exclusive: an owner's command that clients must not run beside
  * @exclusive_sent: it is the controller's now
+ * @exclusive_work: suspends clients, then sends @exclusive
  * @relays: how many more admin commands of clients the drive may get now
  * @broker_lock: protects @pairs, @nr_pairs, @cmb.pool and
  *	mgr_session.pieces
  * @nr_pairs: I/O queue pairs that the controller gives
  * @pairs: 1 to @nr_pairs
+ * @cmb: controller memory buffer
  * @sessions_lock: protects @sessions and the event state of each, @vctrls and
  *	all in them
+ * @sessions: struct mgr_session
  * @vctrls: struct mgr_vctrl
  * @events: BIT(type) of asynchronous events that have arrived
  * @event_result: the last one of each type
+ * @event_work: passes @events on to sessions
  * @resv_change: one change of reservations at a time, and @resv_sequence
  * @resv_lock: protects @resv, mgr_session.stale and .outdated, which change
  *	under @resv_change; before sessions_lock
@@ -414,7 +431,6 @@ int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
 int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value);
 void mgr_resv_log(struct mgr_session *session, void *page, bool retain);
 void mgr_resv_identity(struct mgr_session *session, const u8 *host_id);
-void mgr_resv_event(struct mgr_session *session);
 
 /* mgr_resv_file.c */
 int mgr_resv_save(struct mgr *m, const struct resv_ns *changed);

@@ -107,7 +107,7 @@ static bool mgr_resv_masked(struct mgr_vctrl *vctrl, u32 nsid, u8 type)
 }
 
 /* A client's log has a notice. Under sessions_lock. */
-void mgr_resv_event(struct mgr_session *session)
+static void mgr_resv_event(struct mgr_session *session)
 {
 	mgr_event_report(session, NVME_AER_CSS | NVME_LOG_RESERVATION << 16);
 }

@@ -166,6 +166,7 @@ struct snvme_access_entry {
  * struct snvme_access_reply
  * @count: in @entries, at most SNVME_ACCESS_MAX
  * @others: flags for all namespaces that have no entry
+ * @entries: @count namespaces
  */
 struct snvme_access_reply {
 	__le32 count;
@@ -177,8 +178,11 @@ struct snvme_access_reply {
 
 /**
  * struct snvme_admin_req - an admin command of a client
- * @sqe: the command; its data and metadata pointers count for nothing
+ * @op: SNVME_ADMIN or SNVME_RESERVATION
+ * @flags: SNVME_ADMIN_WRITE or 0
  * @data_len: bytes of data in either direction, at most SNVME_ADMIN_DATA_MAX
+ * @sqe: the command; its data and metadata pointers count for nothing
+ * @data: for the controller
  */
 struct snvme_admin_req {
 	__le16 op;
@@ -191,7 +195,10 @@ struct snvme_admin_req {
 /**
  * struct snvme_admin_reply
  * @status: NVMe status without the phase bit, as in nvme_req(rq)->status
+ * @rsvd: 0
  * @data_len: bytes of data that follow
+ * @result: of the completion, as in nvme_req(rq)->result
+ * @data: from the controller
  */
 struct snvme_admin_reply {
 	__le16 status;

@@ -178,7 +178,6 @@ void borrow_config_lose(struct borrow_function *f);
 void borrow_config_reset_done(struct borrow_function *f);
 
 /* borrow_irq.c */
-extern const struct borrow_bus_ops borrow_bus_ops;
 
 void borrow_master(struct borrow_function *f, bool on);
 int borrow_irq_init(struct borrow_function *f, unsigned int vectors);

@@ -123,7 +123,7 @@ static void borrow_reset(struct borrow_function *f)
 	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
 }
 
-const struct borrow_bus_ops borrow_bus_ops = {
+static const struct borrow_bus_ops borrow_bus_ops = {
 	.msi = borrow_msi,
 	.msix = borrow_msix,
 	.reset = borrow_reset,

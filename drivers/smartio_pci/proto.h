@@ -51,6 +51,7 @@ struct spci_describe_req {
  * @bus: its address in the lender; @config has it too
  * @size: bytes; 0: there is none
  * @flags: SPCI_BAR_...
+ * @rsvd: 0
  */
 struct spci_bar {
 	__le64 bus;
@@ -64,6 +65,7 @@ struct spci_bar {
  * @version: SPCI_VERSION of the lender
  * @config_size: 256 or SPCI_CONFIG_SIZE
  * @vectors: entries of its MSI-X table; 0: it has none
+ * @rsvd: 0
  * @bars: by number
  * @config: what may be seen of it (config_table.h)
  */

@@ -33,7 +33,6 @@
 struct irq_domain;
 struct pci_dev;
 struct resource;
-struct seq_file;
 
 #define SMARTIO_SERVICE_LEN	16
 
