@@ -19,7 +19,7 @@ static const char * const link_reasons[WIRE_REASONS] = {
 	[WIRE_REASON_SAME_HOST] = "both sides have the same host UUID",
 	[WIRE_REASON_BAD_HELLO] = "malformed hello",
 	[WIRE_REASON_WINDOW] =
-		"a memory window has no place, is too small, or can't lead where it has to",
+		"a memory window has no bus address, is too small, or can't be set to the address needed",
 	[WIRE_REASON_GROUP] = "the NTB shares its IOMMU group with another device",
 };
 

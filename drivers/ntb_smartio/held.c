@@ -117,7 +117,7 @@ static void link_hold(struct ntb_link *link,
 	}
 	mutex_unlock(&link->held_lock);
 	if (too_much)
-		link_restart(link, "the other side doesn't say that it has stopped");
+		link_restart(link, "the other side did not confirm that it has stopped");
 	if (held)
 		link_held_drop(link, held);
 }

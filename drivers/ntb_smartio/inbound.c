@@ -84,12 +84,12 @@ int link_inbound_open(struct ntb_link *link, unsigned int mw, u64 base,
 				       size);
 	if (ret == -EINVAL)
 		dev_err_ratelimited(link->base.dma,
-				    "%s: window %u can't lead to %#llx (%#llx bytes): it takes %#llx bytes at most, at multiples of %#llx\n",
+				    "%s: window %u can't be set to %#llx (%#llx bytes): it takes %#llx bytes at most, at multiples of %#llx\n",
 				    link->base.name, mw, base, size,
 				    inbound->size, inbound->align);
 	else if (ret)
 		dev_err_ratelimited(link->base.dma,
-				    "%s: window %u can't lead to %#llx: %d\n",
+				    "%s: window %u can't be set to %#llx: %d\n",
 				    link->base.name, mw, base, ret);
 	return ret;
 }

@@ -548,7 +548,7 @@ void link_life_end(struct ntb_link *link)
 	WRITE_ONCE(link->removed, true);
 	cancel_delayed_work_sync(&link->tick);
 	link_leave(link);
-	link_down(link, "the NTB's driver goes");
+	link_down(link, "the NTB's driver was removed");
 	/* the windows are shut, and stay so */
 	link_release_all(link);
 	mutex_unlock(&link->settle_lock);

@@ -106,8 +106,8 @@ static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	/* Some say -EINVAL on the secondary side, and enable it. */
 	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
 	dev_info(link->base.dma, "%s: %s\n", link->base.name, link->base.scattered ?
-		 "all that is mapped for it is open to the other side" :
-		 "no IOMMU: only a pool is open to the other side");
+		 "the other side reaches all memory mapped for the NTB" :
+		 "no IOMMU: the other side reaches the memory pool only");
 	link_life_begin(link);
 	return 0;
 

@@ -104,7 +104,7 @@ int link_windows_init(struct ntb_link *link)
 		link->window_size[i] = size;
 		if (!size)
 			dev_printk(i ? KERN_INFO : KERN_ERR, link->base.dma,
-				   "%s: window %d has no place on the bus: this host found no room for its BAR\n",
+				   "%s: window %d has no bus address: this host found no room for its BAR\n",
 				   link->base.name, i);
 	}
 	mutex_lock(&link->window_lock);
@@ -136,7 +136,7 @@ int link_windows_init(struct ntb_link *link)
 	link->own[0].size = link->inbound[0].size;
 	if (!link->iommu)
 		dev_info(link->base.dma,
-			 "%s: flat_window: all memory of this host is open to the other side\n",
+			 "%s: flat_window: the other side reaches all memory of this host\n",
 			 link->base.name);
 	if (LINK_MSI_BASE + LINK_MSI_SIZE > link->own[0].size)
 		link_window_need(link, LINK_MSI_BASE, LINK_MSI_SIZE,

@@ -35,7 +35,7 @@
 
 static bool remote_fence = true;
 module_param(remote_fence, bool, 0644);
-MODULE_PARM_DESC(remote_fence, "other hosts may fence hosts here, and let them in again (default: yes)");
+MODULE_PARM_DESC(remote_fence, "other hosts may fence hosts here, and readmit them (default: yes)");
 
 static DEFINE_MUTEX(fence_lock);	/* one order at a time */
 static BLOCKING_NOTIFIER_HEAD(fence_notifiers);

@@ -197,7 +197,7 @@ bool smartio_host_rejoin(const uuid_t *uuid, u32 incarnation)
 	}
 	spin_unlock(&smartio_hosts_lock);
 	if (changed)
-		pr_info_ratelimited("host %s (%pUb) is not fenced any more, by its own wish\n",
+		pr_info_ratelimited("host %s (%pUb) is not fenced any more, at its own request\n",
 				    name, uuid);
 	return changed;
 }

@@ -164,7 +164,7 @@ static void remote_named(struct smartio_link *link,
 	}
 	atomic64_inc(&link->refused);
 	dev_warn_ratelimited(link->dma,
-			     "%s: %s says that it lends more than %u devices: %s is left out\n",
+			     "%s: %s lends more than %u devices: %s is ignored\n",
 			     link->name, link->peer.name, REMOTE_PATHS_MAX,
 			     news->device.pci);
 }
@@ -404,7 +404,7 @@ bool remote_paths_message(struct smartio_link *link,
 	case WIRE_DEVICE_END:
 		if (READ_ONCE(link->news_count) >= REMOTE_NEWS_MAX) {
 			link->ops->restart(link,
-					   "the other side has too much to say about its devices");
+					   "the other side sent too many messages about its devices");
 			return true;
 		}
 		return remote_queue(link, READ_ONCE(link->generation),

@@ -200,7 +200,7 @@ void session_domain_rejoin(struct session *session, u64 addr, u64 size)
 	if (domain_map_pages(session->peer, session->domain, addr,
 			     session->domain_base, addr + size))
 		pci_err(session->s.export->pdev,
-			"session %#llx of %s: no memory to lead %#llx to it again\n",
+			"session %#llx of %s: no memory to map %#llx again\n",
 			session->s.id, session->s.host_name, addr);
 }
 

@@ -330,7 +330,7 @@ static void session_grant_end(struct session_grant *grant,
 			link->ops->stopped(link, &holder);
 		else if (ret != -ENOLINK)
 			link->ops->restart(link,
-					   "the other side does not let go of registers");
+					   "the other side did not unmap registers");
 		smartio_link_put(link);
 	}
 	kfree(grant);

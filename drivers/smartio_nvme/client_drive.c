@@ -443,7 +443,7 @@ static const char *snvme_explain(int error)
 	case -EACCES:
 		return "this host is fenced";
 	case -EPERM:
-		return "its lender does not let this host have it";
+		return "its lender does not allow this host to use it";
 	case -ENOSPC:
 		return "no queue pair or memory is left for this host";
 	case -EPROTO:
@@ -704,7 +704,7 @@ static bool snvme_leave_waits(struct snvme_path *path)
 {
 	if (time_after(jiffies, path->leave_by)) {
 		dev_err(path->ctrl.device,
-			"%s did not end the session within %u s, going anyway\n",
+			"%s did not end the session within %u s, removed anyway\n",
 			path->sdev->host_name, SNVME_LEAVE_S);
 		return false;
 	}

@@ -329,7 +329,7 @@ static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
 	if (ret == -ENOSPC) {
 		q->timed = true;
 		dev_warn(path->ctrl.device,
-			 "queue %u: no interrupt left, looking at it every %lu us\n",
+			 "queue %u: no interrupt left, polled every %lu us\n",
 			 q->index + 1, SNVME_TIMED_NS / NSEC_PER_USEC);
 		return 0;
 	}

@@ -245,7 +245,7 @@ static void mgr_retry_later(struct mgr *m, int error)
 {
 	if (!m->reported)
 		dev_err(m->ctrl.device,
-			"reset failed (%d): clients stay away, trying again\n",
+			"reset failed (%d): clients stay suspended, trying again\n",
 			error);
 	m->reported = true;
 	m->backoff_s = clamp(m->backoff_s * 2, 1U, BACKOFF_MAX_S);

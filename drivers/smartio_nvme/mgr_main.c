@@ -537,7 +537,7 @@ static pci_ers_result_t mgr_error_detected(struct pci_dev *pdev,
 			mgr_link_failed(m);
 		return PCI_ERS_RESULT_NEED_RESET;
 	default:
-		dev_err(m->ctrl.device, "fatal PCIe error, for good\n");
+		dev_err(m->ctrl.device, "fatal PCIe error: the kernel gave the device up\n");
 		return PCI_ERS_RESULT_DISCONNECT;
 	}
 }

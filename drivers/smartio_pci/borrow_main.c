@@ -81,7 +81,7 @@ static void borrow_attach_work(struct work_struct *work)
 					   msecs_to_jiffies(BORROW_RETRY_MS));
 		else if (ret == -EPERM)	/* SMARTIO_READY if it does */
 			dev_warn(&path->sdev->dev,
-				 "not borrowed: its lender does not let this host have it\n");
+				 "not borrowed: its lender does not allow this host to use it\n");
 		else if (ret != -ENOLINK)	/* the lender will be ready again */
 			dev_warn(&path->sdev->dev, "not borrowed: %d\n", ret);
 		return;

@@ -251,9 +251,9 @@ static const char *borrow_peer_why(int error)
 	case -EOPNOTSUPP:
 		return "it has no domain of its own in the lender";
 	case -EWOULDBLOCK:
-		return "whoever maps them can't wait for the lender";
+		return "the driver that maps them can't wait for the lender";
 	case -ERANGE:
-		return "the lender has no place for them at that address (see peer_pages)";
+		return "the lender has no room for them at that address (see peer_pages)";
 	case -ETIMEDOUT:
 		return "the lender does not answer";
 	default:
