@@ -166,7 +166,7 @@ TEST_F(Execute, AHostThatWasStartedAnewIsTold) {
   });
   const auto outcome = run({.command = {"x"}, .input = {}, .timeout = 20s});
   ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message, HasSubstr("started again"));
+  EXPECT_THAT(outcome.error().message, HasSubstr("restarted"));
 }
 
 TEST_F(Execute, AHostThatIsNotRunningIsAnErrorAtOnce) {
