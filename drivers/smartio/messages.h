@@ -124,15 +124,21 @@ struct wire_segment {
 
 /**
  * struct wire_irq_move - an interrupt of the sender has another message now
- * @from: the receiver's device sends this one
- * @to: it has to send this one
+ * @from_addr: the receiver's device sends to this address
+ * @from_data: this data
+ * @serial: of the request, increasing: a vector executes none that is older than
+ *	its last one
+ * @to_addr: it has to send to this address
+ * @to_data: this data
+ * @rsvd: 0
  */
 struct wire_irq_move {
-	struct {
-		__le64 addr;
-		__le32 data;
-		__le32 rsvd;
-	} from, to;
+	__le64 from_addr;
+	__le32 from_data;
+	__le32 serial;
+	__le64 to_addr;
+	__le32 to_data;
+	__le32 rsvd;
 };
 
 /**

@@ -13,8 +13,11 @@
 
 #include "path.h"
 
-/* A lender that needs longer keeps the old message. */
+/* How long one request to a lender takes, and how many CPUs wait for. */
 #define IRQ_MOVE_MS	1000
+#define IRQ_MOVE_TRIES	5
+/* Then the work repeats it after this time. No function waits for that. */
+#define IRQ_RETRY_MS	200
 /*
  * Messages that the device sent before it had the new one have arrived by then.
  */
@@ -28,52 +31,96 @@ static bool irq_message_equal(const struct smartio_irq_message *a,
 	return a->addr == b->addr && a->data == b->data;
 }
 
-/* Return: whether the device sends another message than @to, which is set. */
+/*
+ * Return: whether the device has to send @to, which is set. If the outcome of a
+ * request is not known (@unsure), it is repeated before another is made.
+ */
 static bool path_irq_moved(struct smartio_irq *irq,
 			   struct smartio_irq_message *from,
-			   struct smartio_irq_message *to)
+			   struct smartio_irq_message *to, bool *unsure)
 {
 	bool moved;
 
 	raw_spin_lock_irq(&irq->lock);
 	*from = irq->sent;
-	*to = irq->message;
+	*unsure = irq->tried.addr;
+	*to = *unsure ? irq->tried : irq->message;
 	moved = irq->sent.addr && !irq_message_equal(from, to);
 	raw_spin_unlock_irq(&irq->lock);
 	return moved;
 }
 
-static void path_irq_move(struct smartio_irq *irq)
+/* The lender may have executed the request, or may yet: the answer is late. */
+static void path_irq_unsure(struct smartio_irq *irq,
+			    const struct smartio_irq_message *from,
+			    const struct smartio_irq_message *to)
+{
+	raw_spin_lock_irq(&irq->lock);
+	if (irq_message_equal(&irq->sent, from))
+		irq->tried = *to;
+	raw_spin_unlock_irq(&irq->lock);
+}
+
+/* Unless smartio_irq_sent() or smartio_irq_free() has come between. */
+static void path_irq_sends(struct smartio_irq *irq,
+			   const struct smartio_irq_message *from,
+			   const struct smartio_irq_message *to)
+{
+	raw_spin_lock_irq(&irq->lock);
+	if (irq_message_equal(&irq->sent, from)) {
+		irq->sent = *to;
+		irq->tried.addr = 0;
+	}
+	raw_spin_unlock_irq(&irq->lock);
+	usleep_range(IRQ_ARRIVES_US, 2 * IRQ_ARRIVES_US);
+}
+
+/*
+ * Has the device send the message that interrupts. Returns 0; -ETIMEDOUT: it may
+ * send the old one still; or another negative error, after which nothing can be
+ * done.
+ */
+static int path_irq_move(struct smartio_irq *irq)
 {
 	struct smartio_path *path = to_path(irq->sdev);
 	struct smartio_irq_message from, to;
-	int ret;
+	int ret, tries = 0;
+	bool unsure;
 
-	while (path_irq_moved(irq, &from, &to)) {
+	while (path_irq_moved(irq, &from, &to, &unsure)) {
 		ret = path->ops->irq_move(path, smartio_path_session(path),
 					  &from, &to, IRQ_MOVE_MS);
+		/* a request before, whose answer was late, was executed */
+		if (ret == -ENOENT && unsure)
+			ret = 0;
+		if (ret == -ETIMEDOUT || ret == -EBUSY || ret == -ENOMEM) {
+			path_irq_unsure(irq, &from, &to);
+			if (++tries == IRQ_MOVE_TRIES)
+				return -ETIMEDOUT;
+			continue;
+		}
 		/* without a link or a session nothing is sent any more */
 		if (ret && ret != -ENOLINK)
-			return;
-		if (!ret) {
-			raw_spin_lock_irq(&irq->lock);
-			irq->sent = to;
-			raw_spin_unlock_irq(&irq->lock);
-			usleep_range(IRQ_ARRIVES_US, 2 * IRQ_ARRIVES_US);
-		}
+			return ret;
+		if (!ret)
+			path_irq_sends(irq, &from, &to);
 		path->ops->irq_settled(path, irq);
 		if (ret)
-			return;
+			return ret;
 	}
+	return 0;
 }
 
 /* A queue that is closed after a loss waits for it: smartio_irq_free(). */
 static void path_irq_work(struct work_struct *work)
 {
-	struct smartio_irq *irq = container_of(work, struct smartio_irq, work);
+	struct smartio_irq *irq = container_of(to_delayed_work(work),
+					       struct smartio_irq, work);
 	unsigned int flags = smartio_recovery_begin();
 
-	path_irq_move(irq);
+	if (path_irq_move(irq) == -ETIMEDOUT)
+		queue_delayed_work(irq_wq, &irq->work,
+				   msecs_to_jiffies(IRQ_RETRY_MS));
 	smartio_recovery_end(flags);
 }
 
@@ -81,7 +128,7 @@ static void path_irq_work(struct work_struct *work)
 static void irq_queue(struct smartio_irq *irq)
 {
 	if (irq->sent.addr && !irq_message_equal(&irq->sent, &irq->message))
-		queue_work(irq_wq, &irq->work);
+		mod_delayed_work(irq_wq, &irq->work, 0);
 }
 
 /**
@@ -109,7 +156,8 @@ EXPORT_SYMBOL_GPL(smartio_irq_set);
 /**
  * smartio_irq_settle() - waits until devices send the messages last set
  *
- * Lenders that don't answer within a second keep the old message.
+ * It waits no longer for a lender that does not answer within five seconds; that
+ * one is asked again until it does.
  *
  * Context: process, may sleep; not from an event of a link.
  */
@@ -146,7 +194,7 @@ int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 	might_sleep();
 	memset(irq, 0, sizeof(*irq));
 	raw_spin_lock_init(&irq->lock);
-	INIT_WORK(&irq->work, path_irq_work);
+	INIT_DELAYED_WORK(&irq->work, path_irq_work);
 	irq->sdev = sdev;
 	irq->handler = handler;
 	irq->context = context;
@@ -188,6 +236,7 @@ void smartio_irq_sent(struct smartio_irq *irq,
 {
 	raw_spin_lock_irq(&irq->lock);
 	irq->sent = *message;
+	irq->tried.addr = 0;
 	irq_queue(irq);
 	raw_spin_unlock_irq(&irq->lock);
 }
@@ -214,7 +263,7 @@ void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq)
 	raw_spin_lock_irq(&irq->lock);
 	irq->sent.addr = 0;
 	raw_spin_unlock_irq(&irq->lock);
-	cancel_work_sync(&irq->work);
+	cancel_delayed_work_sync(&irq->work);
 	path->ops->irq_free(path, irq);
 	irq->allocated = false;
 }

@@ -277,10 +277,11 @@ EXPORT_SYMBOL_GPL(smartio_session_set_irq);
 
 /*
  * An interrupt of the borrower has another message now. Returns 0; -ENOENT: no
- * vector of the session sends the old one; as smartio_session_set_irq().
+ * vector of the session sends the old one; -ESTALE: a later request was
+ * executed; as smartio_session_set_irq().
  */
-int session_irq_move(struct session *session, u64 from_addr, u32 from_data,
-		     u64 addr, u32 data)
+int session_irq_move(struct session *session, u32 serial, u64 from_addr,
+		     u32 from_data, u64 addr, u32 data)
 {
 	struct smartio_export *export = session->s.export;
 	unsigned long bit;
@@ -289,7 +290,8 @@ int session_irq_move(struct session *session, u64 from_addr, u32 from_data,
 	mutex_lock(&session->lock);
 	for_each_set_bit(bit, session->irqs, export->vectors) {
 		ret = session->ops->irq_move(session,
-					     export->first_vector + bit,
+					     export->first_vector + bit, serial,
+					     &session->irq_moves[bit],
 					     from_addr, from_data, addr, data);
 		if (ret != -ENOENT)
 			break;

@@ -32,6 +32,7 @@ void local_exit(void);
  * @named: it has been named since the link is up; under link->paths_lock
  * @going: it is being removed, without the lock, and stays in the list until its
  *	driver has stopped: a loss of the link reaches it; under link->paths_lock
+ * @irq_moves: serial of the last request to move an interrupt
  */
 struct remote {
 	struct list_head entry;
@@ -41,6 +42,7 @@ struct remote {
 	u32 incarnation;
 	bool named;
 	bool going;
+	atomic_t irq_moves;
 };
 
 extern const struct smartio_path_ops remote_path_ops;

@@ -384,13 +384,14 @@ static int remote_irq_move(struct smartio_path *path, u64 id,
 			   const struct smartio_irq_message *to,
 			   unsigned int timeout_ms)
 {
-	struct wire_irq_move move = {
-		.from.addr = cpu_to_le64(from->addr),
-		.from.data = cpu_to_le32(from->data),
-		.to.addr = cpu_to_le64(to->addr),
-		.to.data = cpu_to_le32(to->data),
-	};
 	struct remote *remote = path->private;
+	struct wire_irq_move move = {
+		.from_addr = cpu_to_le64(from->addr),
+		.from_data = cpu_to_le32(from->data),
+		.serial = cpu_to_le32(atomic_inc_return(&remote->irq_moves)),
+		.to_addr = cpu_to_le64(to->addr),
+		.to_data = cpu_to_le32(to->data),
+	};
 	struct wire_message message = {
 		.type = WIRE_IRQ_MOVE,
 		.object = READ_ONCE(remote->device),

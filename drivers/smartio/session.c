@@ -40,6 +40,7 @@ static void session_release(struct kref *ref)
 		session->ops->release(session);
 	xa_destroy(&session->segments);
 	bitmap_free(session->irqs);
+	kfree(session->irq_moves);
 	export_put(session->s.export);
 	kfree(session);
 }
@@ -348,7 +349,11 @@ int session_open(struct smartio_export *export, const struct borrower *borrower,
 	if (!new)
 		return -ENOMEM;
 	new->irqs = bitmap_zalloc(max(export->vectors, 1U), GFP_KERNEL);
-	if (!new->irqs) {
+	new->irq_moves = kcalloc(max(export->vectors, 1U),
+				 sizeof(*new->irq_moves), GFP_KERNEL);
+	if (!new->irqs || !new->irq_moves) {
+		kfree(new->irq_moves);
+		bitmap_free(new->irqs);
 		kfree(new);
 		return -ENOMEM;
 	}

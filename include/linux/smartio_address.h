@@ -43,10 +43,11 @@ struct smartio_irq {
 	void *context;
 	bool allocated;
 	void *private;
-	raw_spinlock_t lock;			/* message, sent */
+	raw_spinlock_t lock;			/* message, sent, tried */
 	struct smartio_irq_message message;	/* that interrupts */
 	struct smartio_irq_message sent;	/* by the device; addr 0: none */
-	struct work_struct work;
+	struct smartio_irq_message tried;	/* perhaps by now; addr 0: none */
+	struct delayed_work work;
 };
 
 void smartio_irq_message(struct smartio_irq *irq,

@@ -321,16 +321,25 @@ TEST_F(Lend, AnInterruptThatMovesGetsANewMessage) {
   header.context = id;
   header.length = sizeof(wire_irq_move);
   wire_irq_move move{};
-  move.from.addr = 0x2000;
-  move.from.data = 7;
-  move.to.addr = 0x3000;
-  move.to.data = 8;
+  move.from_addr = 0x2000;
+  move.from_data = 7;
+  move.serial = 5;
+  move.to_addr = 0x3000;
+  move.to_data = 8;
   EXPECT_EQ(a.ask(header, &move), 0);
   EXPECT_EQ(irq_get_irq_data(first + 1)->message.address_lo, 0x1000U);
   EXPECT_EQ(irq_get_irq_data(second + 1)->message.address_lo, 0x3000U);
   EXPECT_EQ(irq_get_irq_data(second + 1)->message.data, 8U);
   EXPECT_TRUE(irq_get_irq_data(second + 1)->open);
   EXPECT_EQ(a.ask(header, &move), -ENOENT);  // no vector sends that any more
+  // Back again: the first request, should it be executed late, is too old by then.
+  wire_irq_move back = move;
+  std::swap(back.from_addr, back.to_addr);
+  std::swap(back.from_data, back.to_data);
+  back.serial = 6;
+  EXPECT_EQ(a.ask(header, &back), 0);
+  EXPECT_EQ(a.ask(header, &move), -ESTALE);
+  EXPECT_EQ(irq_get_irq_data(second + 1)->message.address_lo, 0x2000U);
   header.length = sizeof(wire_irq_move) - 1;
   EXPECT_NE(a.ask(header, &move), 0);
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
