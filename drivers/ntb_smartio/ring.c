@@ -227,7 +227,7 @@ static int link_tx_wait(struct ntb_link *link, u32 generation, u32 slots)
 			return -ENOLINK;
 		room = link_tx_room(link, generation);
 		if (room < 0) {
-			link_restart(link, "the other side acknowledged a message that was never sent");
+			link_restart(link, "the other side acknowledged a message never sent");
 			return -ENOLINK;
 		}
 		if (room >= slots)
