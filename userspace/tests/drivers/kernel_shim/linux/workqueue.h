@@ -9,6 +9,9 @@ struct work_struct {
   void (*run)(struct work_struct* work);
   bool queued;
 };
+struct delayed_work {
+  struct work_struct work;
+};
 struct workqueue_struct;
 
 #define WQ_UNBOUND 1
