@@ -35,7 +35,7 @@ if(SMARTIO_KERNEL STREQUAL "debug")
   # Its hosts are slow: what one borrower shows runs with one, and three hosts where they can disturb each other.
   on_cluster(debug pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
     share/ledger share/attach share/nvme-cli share/commands share/interrupts share/pulled-cable share/flush
-    share/reservations share/lender-reload share/lender-reboot debug/kmemleak)
+    share/reservations share/lender-reload share/lender-reboot share/dpc debug/kmemleak)
   on_cluster(debug-iommu pair-iommu smartio/late-store smartio/removed-ntb debug/kmemleak)
   on_cluster(debug-dual pair-dual ${FAILOVER} debug/kmemleak)
   on_cluster(debug-cpus pair-cpus share/cpus debug/kmemleak)
