@@ -100,9 +100,8 @@ struct session_bar;
  * @ended: the session is over, and it wasn't the borrower's wish
  * @dma: what its address means for the device
  * @irq: give it a vector of the device that sends what @addr and @data say
- * @irq_move: a vector sends another message; -ENOENT: it is not this vector that
- *	sends @from_addr and @from_data; -ESTALE: a request whose serial is not
- *	before @serial, that of the *@last one, was executed
+ * @irq_move: a vector sends another message; -ENOENT: it sends neither that nor
+ *	@from_addr and @from_data
  * @irq_clear: the device sends it no more
  * @irq_target: where the device has to send the borrower's message; may be NULL
  * @segment_alloc: memory for the device to read; fills in cpu (or not),
@@ -125,8 +124,7 @@ struct session_ops {
 	int (*irq)(struct session *session, u64 addr, u32 data,
 		   unsigned int *vector);
 	int (*irq_move)(struct session *session, unsigned int vector,
-			u32 serial, u32 *last, u64 from_addr, u32 from_data,
-			u64 addr, u32 data);
+			u64 from_addr, u32 from_data, u64 addr, u32 data);
 	void (*irq_clear)(struct session *session, unsigned int vector);
 	int (*irq_target)(struct session *session, u64 addr, u64 *device_addr);
 	int (*segment_alloc)(struct session *session,
@@ -346,8 +344,8 @@ int session_bar_map(struct session *session, unsigned int bar, u64 offset,
 		    size_t size, u64 *peer_addr);
 bool session_bar_allowed(struct session *session, unsigned int bar, u64 offset,
 			 size_t size);
-int session_irq_move(struct session *session, u32 serial, u64 from_addr,
-		     u32 from_data, u64 addr, u32 data);
+int session_irq_move(struct session *session, unsigned int vector, u32 serial,
+		     u64 from_addr, u32 from_data, u64 addr, u32 data);
 void session_bars_free(struct session *session);
 void session_resources_free(struct session *session);
 

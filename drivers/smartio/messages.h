@@ -124,13 +124,14 @@ struct wire_segment {
 
 /**
  * struct wire_irq_move - an interrupt of the sender has another message now
- * @from_addr: the receiver's device sends to this address
+ * @from_addr: the receiver's device sends to this address, or to the new one
+ *	already
  * @from_data: this data
  * @serial: of the request, increasing: a vector executes none that is older than
  *	its last one
  * @to_addr: it has to send to this address
  * @to_data: this data
- * @rsvd: 0
+ * @vector: of the device
  */
 struct wire_irq_move {
 	__le64 from_addr;
@@ -138,7 +139,7 @@ struct wire_irq_move {
 	__le32 serial;
 	__le64 to_addr;
 	__le32 to_data;
-	__le32 rsvd;
+	__le32 vector;
 };
 
 /**

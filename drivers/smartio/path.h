@@ -56,8 +56,8 @@ struct smartio_path;
  * @link: for what only a link can do; NULL: none
  * @irq_alloc: see smartio_irq_alloc()
  * @irq_free: see smartio_irq_free()
- * @irq_move: let the device, in session @id, send another message; NULL: the
- *	message never changes
+ * @irq_move: let @vector of the device, in session @id, send another message; 0
+ *	also if it does already; NULL: the message never changes
  * @irq_settled: it does, and messages that it sent before have arrived
  * @unbound: the driver is unbound, and has nothing of the path; may be NULL
  * @release: the last reference to the path was dropped
@@ -103,6 +103,7 @@ struct smartio_path_ops {
 			 const char *name, struct smartio_irq *irq);
 	void (*irq_free)(struct smartio_path *path, struct smartio_irq *irq);
 	int (*irq_move)(struct smartio_path *path, u64 id,
+			unsigned int vector,
 			const struct smartio_irq_message *from,
 			const struct smartio_irq_message *to,
 			unsigned int timeout_ms);

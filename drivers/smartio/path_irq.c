@@ -16,8 +16,9 @@
 /* How long one request to a lender takes, and how many CPUs wait for. */
 #define IRQ_MOVE_MS	1000
 #define IRQ_MOVE_TRIES	5
-/* Then the work repeats it after this time. No function waits for that. */
+/* Then the work repeats it after this time, later after twice that, and so on. */
 #define IRQ_RETRY_MS	200
+#define IRQ_RETRY_MAX_MS	6400
 /*
  * Messages that the device sent before it had the new one have arrived by then.
  */
@@ -33,18 +34,17 @@ static bool irq_message_equal(const struct smartio_irq_message *a,
 
 /*
  * Return: whether the device has to send @to, which is set. If the outcome of a
- * request is not known (@unsure), it is repeated before another is made.
+ * request is not known, it is repeated before another is made.
  */
 static bool path_irq_moved(struct smartio_irq *irq,
 			   struct smartio_irq_message *from,
-			   struct smartio_irq_message *to, bool *unsure)
+			   struct smartio_irq_message *to)
 {
 	bool moved;
 
 	raw_spin_lock_irq(&irq->lock);
 	*from = irq->sent;
-	*unsure = irq->tried.addr;
-	*to = *unsure ? irq->tried : irq->message;
+	*to = irq->tried.addr ? irq->tried : irq->message;
 	moved = irq->sent.addr && !irq_message_equal(from, to);
 	raw_spin_unlock_irq(&irq->lock);
 	return moved;
@@ -72,43 +72,41 @@ static void path_irq_sends(struct smartio_irq *irq,
 		irq->tried.addr = 0;
 	}
 	raw_spin_unlock_irq(&irq->lock);
+	irq->retry_ms = IRQ_RETRY_MS;
 	usleep_range(IRQ_ARRIVES_US, 2 * IRQ_ARRIVES_US);
 }
 
 /*
- * Has the device send the message that interrupts. Returns 0; -ETIMEDOUT: it may
- * send the old one still; or another negative error, after which nothing can be
- * done.
+ * Has the device send the message that interrupts. Returns whether the work has
+ * to try again, as the outcome is not known or the lender is busy.
  */
-static int path_irq_move(struct smartio_irq *irq)
+static bool path_irq_move(struct smartio_irq *irq)
 {
 	struct smartio_path *path = to_path(irq->sdev);
 	struct smartio_irq_message from, to;
 	int ret, tries = 0;
-	bool unsure;
 
-	while (path_irq_moved(irq, &from, &to, &unsure)) {
+	while (path_irq_moved(irq, &from, &to)) {
 		ret = path->ops->irq_move(path, smartio_path_session(path),
-					  &from, &to, IRQ_MOVE_MS);
-		/* a request before, whose answer was late, was executed */
-		if (ret == -ENOENT && unsure)
-			ret = 0;
-		if (ret == -ETIMEDOUT || ret == -EBUSY || ret == -ENOMEM) {
+					  irq->vector, &from, &to, IRQ_MOVE_MS);
+		if (ret == -ETIMEDOUT) {
 			path_irq_unsure(irq, &from, &to);
 			if (++tries == IRQ_MOVE_TRIES)
-				return -ETIMEDOUT;
+				return true;
 			continue;
 		}
+		if (ret == -EBUSY || ret == -ENOMEM || ret == -ESTALE)
+			return true;
 		/* without a link or a session nothing is sent any more */
 		if (ret && ret != -ENOLINK)
-			return ret;
+			return false;
 		if (!ret)
 			path_irq_sends(irq, &from, &to);
 		path->ops->irq_settled(path, irq);
 		if (ret)
-			return ret;
+			return false;
 	}
-	return 0;
+	return false;
 }
 
 /* A queue that is closed after a loss waits for it: smartio_irq_free(). */
@@ -118,16 +116,19 @@ static void path_irq_work(struct work_struct *work)
 					       struct smartio_irq, work);
 	unsigned int flags = smartio_recovery_begin();
 
-	if (path_irq_move(irq) == -ETIMEDOUT)
+	if (path_irq_move(irq)) {
 		queue_delayed_work(irq_wq, &irq->work,
-				   msecs_to_jiffies(IRQ_RETRY_MS));
+				   msecs_to_jiffies(irq->retry_ms));
+		irq->retry_ms = min(2 * irq->retry_ms, IRQ_RETRY_MAX_MS);
+	}
 	smartio_recovery_end(flags);
 }
 
 /* Under irq->lock. */
 static void irq_queue(struct smartio_irq *irq)
 {
-	if (irq->sent.addr && !irq_message_equal(&irq->sent, &irq->message))
+	if (irq->sent.addr &&
+	    (irq->tried.addr || !irq_message_equal(&irq->sent, &irq->message)))
 		mod_delayed_work(irq_wq, &irq->work, 0);
 }
 
@@ -195,6 +196,7 @@ int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 	memset(irq, 0, sizeof(*irq));
 	raw_spin_lock_init(&irq->lock);
 	INIT_DELAYED_WORK(&irq->work, path_irq_work);
+	irq->retry_ms = IRQ_RETRY_MS;
 	irq->sdev = sdev;
 	irq->handler = handler;
 	irq->context = context;
@@ -225,16 +227,18 @@ EXPORT_SYMBOL_GPL(smartio_irq_message);
 /**
  * smartio_irq_sent() - the device sends this message now
  * @irq: from smartio_irq_alloc()
+ * @vector: of the device, as smartio_session_set_irq() gave it
  * @message: the lender's half has called smartio_session_set_irq() with it
  *
  * If the interrupt has moved meanwhile, or moves later, the core sees to it.
  *
  * Context: process.
  */
-void smartio_irq_sent(struct smartio_irq *irq,
+void smartio_irq_sent(struct smartio_irq *irq, unsigned int vector,
 		      const struct smartio_irq_message *message)
 {
 	raw_spin_lock_irq(&irq->lock);
+	irq->vector = vector;
 	irq->sent = *message;
 	irq->tried.addr = 0;
 	irq_queue(irq);

@@ -276,26 +276,30 @@ int smartio_session_set_irq(struct smartio_session *session, u64 addr,
 EXPORT_SYMBOL_GPL(smartio_session_set_irq);
 
 /*
- * An interrupt of the borrower has another message now. Returns 0; -ENOENT: no
- * vector of the session sends the old one; -ESTALE: a later request was
- * executed; as smartio_session_set_irq().
+ * An interrupt of the borrower has another message now. Returns 0; -ENOENT: the
+ * vector is not the session's, or sends another message than the old one and the
+ * new one; -ESTALE: a later request was executed; as smartio_session_set_irq().
  */
-int session_irq_move(struct session *session, u32 serial, u64 from_addr,
-		     u32 from_data, u64 addr, u32 data)
+int session_irq_move(struct session *session, unsigned int vector, u32 serial,
+		     u64 from_addr, u32 from_data, u64 addr, u32 data)
 {
 	struct smartio_export *export = session->s.export;
-	unsigned long bit;
+	unsigned int bit = vector - export->first_vector;
 	int ret = -ENOENT;
+	u32 *last;
 
 	mutex_lock(&session->lock);
-	for_each_set_bit(bit, session->irqs, export->vectors) {
-		ret = session->ops->irq_move(session,
-					     export->first_vector + bit, serial,
-					     &session->irq_moves[bit],
-					     from_addr, from_data, addr, data);
-		if (ret != -ENOENT)
-			break;
-	}
+	if (bit >= export->vectors || !test_bit(bit, session->irqs))
+		goto unlock;
+	last = &session->irq_moves[bit];
+	ret = -ESTALE;
+	if (*last && (s32)(serial - *last) <= 0)
+		goto unlock;
+	ret = session->ops->irq_move(session, vector, from_addr, from_data,
+				     addr, data);
+	if (!ret)
+		*last = serial;
+unlock:
 	mutex_unlock(&session->lock);
 	return ret;
 }

@@ -380,6 +380,7 @@ static void remote_irq_free(struct smartio_path *path, struct smartio_irq *irq)
 }
 
 static int remote_irq_move(struct smartio_path *path, u64 id,
+			   unsigned int vector,
 			   const struct smartio_irq_message *from,
 			   const struct smartio_irq_message *to,
 			   unsigned int timeout_ms)
@@ -391,6 +392,7 @@ static int remote_irq_move(struct smartio_path *path, u64 id,
 		.serial = cpu_to_le32(atomic_inc_return(&remote->irq_moves)),
 		.to_addr = cpu_to_le64(to->addr),
 		.to_data = cpu_to_le32(to->data),
+		.vector = cpu_to_le32(vector),
 	};
 	struct wire_message message = {
 		.type = WIRE_IRQ_MOVE,

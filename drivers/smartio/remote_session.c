@@ -123,11 +123,17 @@ static int remote_session_irq(struct session *session, u64 addr, u32 data,
 	return 0;
 }
 
+static bool remote_message_equal(const struct msi_msg *a,
+				 const struct msi_msg *b)
+{
+	return a->address_lo == b->address_lo &&
+	       a->address_hi == b->address_hi && a->data == b->data;
+}
+
 /* The entry is masked while it is written, as PCIe 6.1.4.2 asks for. */
 static int remote_session_irq_move(struct session *session,
-				   unsigned int vector, u32 serial, u32 *last,
-				   u64 from_addr, u32 from_data, u64 addr,
-				   u32 data)
+				   unsigned int vector, u64 from_addr,
+				   u32 from_data, u64 addr, u32 data)
 {
 	int irq = pci_irq_vector(session->s.export->pdev, vector), ret;
 	struct msi_msg now, from, to;
@@ -140,12 +146,11 @@ static int remote_session_irq_move(struct session *session,
 	if (ret)
 		return ret;
 	get_cached_msi_msg(irq, &now);
-	if (now.address_lo != from.address_lo ||
-	    now.address_hi != from.address_hi || now.data != from.data)
+	/* a request before, whose answer was late */
+	if (remote_message_equal(&now, &to))
+		return 0;
+	if (!remote_message_equal(&now, &from))
 		return -ENOENT;
-	if (*last && (s32)(serial - *last) <= 0)
-		return -ESTALE;
-	*last = serial;
 	pci_write_msi_msg(irq, &to);
 	return 0;
 }
@@ -487,7 +492,8 @@ static int remote_session_inside(struct session *session,
 					    le64_to_cpu(granted->grant));
 	case WIRE_IRQ_MOVE:
 		*reply_size = 0;
-		return session_irq_move(session, le32_to_cpu(move->serial),
+		return session_irq_move(session, le32_to_cpu(move->vector),
+					le32_to_cpu(move->serial),
 					le64_to_cpu(move->from_addr),
 					le32_to_cpu(move->from_data),
 					le64_to_cpu(move->to_addr),

@@ -363,7 +363,7 @@ static int snvme_queue_create(struct snvme_queue *q,
 	if (!ret && (size != sizeof(*reply) || !le16_to_cpu(reply->qid)))
 		ret = -EPROTO;
 	if (!ret && req->flags & cpu_to_le16(SNVME_CREATE_IRQ))
-		smartio_irq_sent(&q->irq, &message);
+		smartio_irq_sent(&q->irq, le16_to_cpu(reply->vector), &message);
 	return ret;
 }
 

@@ -120,7 +120,7 @@ struct snvme_create_req {
  * struct snvme_create_reply
  * @qid: of both queues; the doorbell page of the queue is mapped with
  *	smartio_map_bar(sdev, 0, db_page, ...)
- * @vector: of the device; for people
+ * @vector: of the device; the core names it when the interrupt moves
  * @cmb_bar: where the SQ is, if it is in the CMB
  * @cmb_offset: in that BAR
  */

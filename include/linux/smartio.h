@@ -231,7 +231,7 @@ void smartio_unmap_bar(struct smartio_device *sdev, void __iomem *io);
 int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 		      irq_handler_t handler, const char *name, void *context,
 		      struct smartio_irq *irq);
-void smartio_irq_sent(struct smartio_irq *irq,
+void smartio_irq_sent(struct smartio_irq *irq, unsigned int vector,
 		      const struct smartio_irq_message *message);
 void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq);
 

@@ -47,6 +47,8 @@ struct smartio_irq {
 	struct smartio_irq_message message;	/* that interrupts */
 	struct smartio_irq_message sent;	/* by the device; addr 0: none */
 	struct smartio_irq_message tried;	/* perhaps by now; addr 0: none */
+	unsigned int vector;			/* of the device, for @sent */
+	unsigned int retry_ms;
 	struct delayed_work work;
 };
 

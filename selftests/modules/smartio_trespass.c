@@ -184,7 +184,8 @@ static void trespass_core(struct trespass *t, u64 id)
 	trespass_says(t, "segment",
 		      path->ops->segment_alloc(path, id, &segment));
 	trespass_says(t, "interrupt",
-		      path->ops->irq_move(path, id, &from, &to, CALL_MS));
+		      path->ops->irq_move(path, id, 0, &from, &to,
+					   CALL_MS));
 	trespass_says(t, "revoke", path->ops->revoke(path, id));
 	/* and its end, a request without a reply */
 	path->ops->stopped(path, id);

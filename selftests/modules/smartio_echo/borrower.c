@@ -392,7 +392,7 @@ static int echo_irq(struct echo_path *path)
 	ret = echo_simple(path, &request, &vector);
 	if (ret)
 		goto free;
-	smartio_irq_sent(irq, &message);
+	smartio_irq_sent(irq, vector, &message);
 	for (i = 0; i < 10 && !ret && !path->sdev->local; i++) {
 		ret = echo_raise(path, vector, cpu);
 		if (ret)

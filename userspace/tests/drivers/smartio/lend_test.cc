@@ -321,6 +321,7 @@ TEST_F(Lend, AnInterruptThatMovesGetsANewMessage) {
   header.context = id;
   header.length = sizeof(wire_irq_move);
   wire_irq_move move{};
+  move.vector = second;
   move.from_addr = 0x2000;
   move.from_data = 7;
   move.serial = 5;
@@ -331,12 +332,31 @@ TEST_F(Lend, AnInterruptThatMovesGetsANewMessage) {
   EXPECT_EQ(irq_get_irq_data(second + 1)->message.address_lo, 0x3000U);
   EXPECT_EQ(irq_get_irq_data(second + 1)->message.data, 8U);
   EXPECT_TRUE(irq_get_irq_data(second + 1)->open);
-  EXPECT_EQ(a.ask(header, &move), -ENOENT);  // no vector sends that any more
+  // Its answer was late, and it is asked again; another vector that sends the old message by now stays as it is.
+  EXPECT_EQ(a.ask(header, &move), -ESTALE);
+  wire_irq_move other{};
+  other.vector = first;
+  other.serial = 6;
+  other.from_addr = 0x1000;
+  other.from_data = 7;
+  other.to_addr = 0x2000;
+  other.to_data = 7;
+  EXPECT_EQ(a.ask(header, &other), 0);
+  move.serial = 7;
+  EXPECT_EQ(a.ask(header, &move), 0);
+  EXPECT_EQ(irq_get_irq_data(first + 1)->message.address_lo, 0x2000U);
+  EXPECT_EQ(irq_get_irq_data(second + 1)->message.address_lo, 0x3000U);
+  other.serial = 8;
+  other.from_addr = 0x5000;
+  other.to_addr = 0x6000;
+  EXPECT_EQ(a.ask(header, &other), -ENOENT);  // it sends neither
+  other.vector = second + 1;
+  EXPECT_EQ(a.ask(header, &other), -ENOENT);  // not the session's
   // Back again: the first request, should it be executed late, is too old by then.
   wire_irq_move back = move;
   std::swap(back.from_addr, back.to_addr);
   std::swap(back.from_data, back.to_data);
-  back.serial = 6;
+  back.serial = 9;
   EXPECT_EQ(a.ask(header, &back), 0);
   EXPECT_EQ(a.ask(header, &move), -ESTALE);
   EXPECT_EQ(irq_get_irq_data(second + 1)->message.address_lo, 0x2000U);

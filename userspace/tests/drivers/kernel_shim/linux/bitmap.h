@@ -9,6 +9,7 @@ unsigned long shim_find_bit(const unsigned long* bitmap, unsigned long bits, uns
 bool __test_and_clear_bit(unsigned long bit, unsigned long* bitmap);
 void __set_bit(unsigned long bit, unsigned long* bitmap);
 
+#define test_bit(number, bitmap) (shim_find_bit(bitmap, (number) + 1, number, true) == (number))
 #define __clear_bit(bit, bitmap) ((void)__test_and_clear_bit(bit, bitmap))
 #define find_first_zero_bit(bitmap, bits) shim_find_bit(bitmap, bits, 0, false)
 #define for_each_set_bit(bit, bitmap, bits) \
