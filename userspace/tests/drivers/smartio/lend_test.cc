@@ -312,56 +312,44 @@ TEST_F(Lend, VectorsGoBackWithTheirSession) {
 TEST_F(Lend, AnInterruptThatMovesGetsANewMessage) {
   const u64 id = open(a, lender.lend());
   smartio_session* session = lender.open.at(0);
+  const auto data = [](u64 addr) { return static_cast<u32>(addr >> 12); };
   unsigned int first = 0;
   unsigned int second = 0;
-  EXPECT_EQ(smartio_session_set_irq(session, 0x1000, 7, &first), 0);
-  EXPECT_EQ(smartio_session_set_irq(session, 0x2000, 7, &second), 0);
+  EXPECT_EQ(smartio_session_set_irq(session, 0x1000, data(0x1000), &first), 0);
+  EXPECT_EQ(smartio_session_set_irq(session, 0x2000, data(0x2000), &second), 0);
   wire_message header{};
   header.type = WIRE_IRQ_MOVE;
   header.context = id;
   header.length = sizeof(wire_irq_move);
-  wire_irq_move move{};
-  move.vector = second;
-  move.from_addr = 0x2000;
-  move.from_data = 7;
-  move.serial = 5;
-  move.to_addr = 0x3000;
-  move.to_data = 8;
-  EXPECT_EQ(a.ask(header, &move), 0);
-  EXPECT_EQ(irq_get_irq_data(first + 1)->message.address_lo, 0x1000U);
-  EXPECT_EQ(irq_get_irq_data(second + 1)->message.address_lo, 0x3000U);
-  EXPECT_EQ(irq_get_irq_data(second + 1)->message.data, 8U);
+  const auto move = [&](u32 serial, unsigned int vector, u64 from, u64 to) {
+    const wire_irq_move request{.from_addr = from,
+                                .from_data = data(from),
+                                .serial = serial,
+                                .to_addr = to,
+                                .to_data = data(to),
+                                .vector = vector};
+    return a.ask(header, &request);
+  };
+  const auto message = [](unsigned int vector) { return irq_get_irq_data(vector + 1)->message.address_lo; };
+  EXPECT_EQ(move(5, second, 0x2000, 0x3000), 0);
+  EXPECT_EQ(message(first), 0x1000U);
+  EXPECT_EQ(message(second), 0x3000U);
+  EXPECT_EQ(irq_get_irq_data(second + 1)->message.data, data(0x3000));
   EXPECT_TRUE(irq_get_irq_data(second + 1)->open);
-  // Its answer was late, and it is asked again; another vector that sends the old message by now stays as it is.
-  EXPECT_EQ(a.ask(header, &move), -ESTALE);
-  wire_irq_move other{};
-  other.vector = first;
-  other.serial = 6;
-  other.from_addr = 0x1000;
-  other.from_data = 7;
-  other.to_addr = 0x2000;
-  other.to_data = 7;
-  EXPECT_EQ(a.ask(header, &other), 0);
-  move.serial = 7;
-  EXPECT_EQ(a.ask(header, &move), 0);
-  EXPECT_EQ(irq_get_irq_data(first + 1)->message.address_lo, 0x2000U);
-  EXPECT_EQ(irq_get_irq_data(second + 1)->message.address_lo, 0x3000U);
-  other.serial = 8;
-  other.from_addr = 0x5000;
-  other.to_addr = 0x6000;
-  EXPECT_EQ(a.ask(header, &other), -ENOENT);  // it sends neither
-  other.vector = second + 1;
-  EXPECT_EQ(a.ask(header, &other), -ENOENT);  // not the session's
+  EXPECT_EQ(move(5, second, 0x2000, 0x3000), -ESTALE);
+  // Its answer was late, and it is asked again. Another vector that sends the old message by now stays as it is.
+  EXPECT_EQ(move(6, first, 0x1000, 0x2000), 0);
+  EXPECT_EQ(move(7, second, 0x2000, 0x3000), 0);
+  EXPECT_EQ(message(first), 0x2000U);
+  EXPECT_EQ(message(second), 0x3000U);
+  EXPECT_EQ(move(8, first, 0x5000, 0x6000), -ENOENT);       // it sends neither
+  EXPECT_EQ(move(8, second + 1, 0x5000, 0x6000), -ENOENT);  // not the session's
   // Back again: the first request, should it be executed late, is too old by then.
-  wire_irq_move back = move;
-  std::swap(back.from_addr, back.to_addr);
-  std::swap(back.from_data, back.to_data);
-  back.serial = 9;
-  EXPECT_EQ(a.ask(header, &back), 0);
-  EXPECT_EQ(a.ask(header, &move), -ESTALE);
-  EXPECT_EQ(irq_get_irq_data(second + 1)->message.address_lo, 0x2000U);
+  EXPECT_EQ(move(9, second, 0x3000, 0x2000), 0);
+  EXPECT_EQ(move(5, second, 0x2000, 0x3000), -ESTALE);
+  EXPECT_EQ(message(second), 0x2000U);
   header.length = sizeof(wire_irq_move) - 1;
-  EXPECT_NE(a.ask(header, &move), 0);
+  EXPECT_NE(move(10, second, 0x2000, 0x3000), 0);
   EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, id), 0);
 }
 
