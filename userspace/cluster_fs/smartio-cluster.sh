@@ -85,17 +85,16 @@ quorate() { corosync-quorumtool -s | grep -q '^Quorate: *Yes'; }
 dlm_ready() { dlm_tool status | grep -q 'quorate 1' && [ -n "$(ls /sys/kernel/config/dlm/cluster/comms 2> /dev/null)" ] && dlm_own_address; }
 dlm_own_address() { [ -d "/sys/kernel/config/dlm/cluster/comms/$(corosync-quorumtool -s | awk '/^Node ID:/ { print $3 }')" ]; }
 
-# Fenced or not: dlm_controld will have this host admitted.
-lender_knows_us() {
-	local status=0
-	fence_smartio -o status -n "$(uname -n)" || status=$?
-	[ $status = 0 ] || [ $status = 2 ]
+# A lender answers, or it refuses this host, which is fenced: dlm_controld then has this host admitted. A host with no link yet
+# knows no lender.
+lender_answers() {
+	grep -qsx 'this host is fenced' /sys/class/smartio_link/*/reason || fence_smartio -o monitor
 }
 
 await_lender() {
 	[ -e /etc/dlm/dlm.conf ] || die "run $(basename "$0") configure first"
 	[ -d /sys/class/smartio_host ] || modprobe ntb_smartio
-	wait_for 300 "a lender to answer (fence_smartio -o status -n $(uname -n))" lender_knows_us
+	wait_for 300 "a lender to answer (fence_smartio -o monitor)" lender_answers
 }
 start_daemons() {
 	local device
