@@ -180,7 +180,7 @@ logged() {
 		"$marker" "$2"
 }
 logged_more() { [ "$(logged "$1" "$2")" -gt "$3" ]; }
-# dpc_trigger HOST PORT: the port, which dpc_port has, contains an error by software's order (PCI Express 6.0, 7.9.14.3, DPC Control).
+# dpc_trigger HOST PORT: sets the software trigger of a port that dpc_port is loaded for (PCI Express 6.0, 7.9.14.3, DPC Control).
 dpc_trigger() { sh_on "$1" 'printf "\111\0" | dd of=/sys/bus/pci/devices/$1/config bs=2 seek=$((0xe06 / 2)) count=1 conv=notrunc status=none' "$2"; }
 
 instructions() { cluster instructions lender | jq '.lender | add'; }

@@ -13,7 +13,7 @@
 
 #include "path.h"
 
-/* How long one request to a lender takes, and how many CPUs wait for. */
+/* How long a request waits for its answer; how many the work makes at once. */
 #define IRQ_MOVE_MS	1000
 #define IRQ_MOVE_TRIES	5
 /* Then the work repeats it after this time, later after twice that, and so on. */

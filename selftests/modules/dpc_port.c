@@ -29,11 +29,11 @@ MODULE_PARM_DESC(contained_count, "errors contained so far");
 #define DPC_CTL_RW		(DPC_CTL_EN | PCI_EXP_DPC_CTL_INT_EN)
 #define DPC_STATUS_RW1C		(PCI_EXP_DPC_STATUS_TRIGGER | PCI_EXP_DPC_STATUS_INTERRUPT)
 
-/* Besides the pointers, all of it is protected by the kernel's pci_lock. */
 static struct pci_dev *dpc;
 static struct pci_ops *stock_ops;	/* of the port's bus */
 static struct pci_ops *stock_below;	/* of the bus below */
 static int last_capability;
+static DEFINE_RAW_SPINLOCK(registers);	/* the members below; x86 takes no pci_lock */
 static u16 control;
 static u16 status;
 static bool contained;
@@ -44,7 +44,7 @@ static DEFINE_IRQ_WORK(interrupt, dpc_port_interrupt);
 static DECLARE_WORK(find_vector, dpc_port_find_vector);
 static int vector;
 
-/* The driver has one vector for all services: INTx aside, number 0. */
+/* QEMU's port has one vector, which all services of the port share. */
 static void dpc_port_interrupt(struct irq_work *work)
 {
 	generic_handle_irq(vector);
@@ -116,6 +116,7 @@ static u32 dpc_port_dword(int at, u32 stock)
 static int dpc_port_read(struct pci_bus *bus, unsigned int devfn, int where,
 			 int size, u32 *value)
 {
+	unsigned long flags;
 	int ret;
 
 	if (bus != dpc->bus || devfn != dpc->devfn)
@@ -123,7 +124,9 @@ static int dpc_port_read(struct pci_bus *bus, unsigned int devfn, int where,
 	ret = stock_ops->read(bus, devfn, where & ~3, 4, value);
 	if (ret)
 		return ret;
+	raw_spin_lock_irqsave(&registers, flags);
 	*value = dpc_port_dword(where & ~3, *value) >> (where & 3) * 8;
+	raw_spin_unlock_irqrestore(&registers, flags);
 	if (size < 4)
 		*value &= BIT(size * 8) - 1;
 	return 0;
@@ -132,16 +135,21 @@ static int dpc_port_read(struct pci_bus *bus, unsigned int devfn, int where,
 static int dpc_port_write(struct pci_bus *bus, unsigned int devfn, int where,
 			  int size, u32 value)
 {
+	unsigned long flags;
+	int ret = 0;
+
 	if (bus != dpc->bus || devfn != dpc->devfn ||
 	    where < DPC_AT || where >= DPC_AT + 0x10)
 		return stock_ops->write(bus, devfn, where, size, value);
+	raw_spin_lock_irqsave(&registers, flags);
 	if (size == 2 && where == DPC_AT + PCI_EXP_DPC_CTL)
 		dpc_port_control(value);
 	else if (size == 2 && where == DPC_AT + PCI_EXP_DPC_STATUS)
 		dpc_port_status(value);
 	else
-		return PCIBIOS_BAD_REGISTER_NUMBER;	/* Linux writes words */
-	return 0;
+		ret = PCIBIOS_BAD_REGISTER_NUMBER;	/* Linux writes words */
+	raw_spin_unlock_irqrestore(&registers, flags);
+	return ret;
 }
 
 static int dpc_below_read(struct pci_bus *bus, unsigned int devfn, int where,
@@ -222,7 +230,7 @@ static void __exit dpc_port_exit(void)
 	dpc->dpc_cap = 0;
 	pci_bus_set_ops(dpc->subordinate, stock_below);
 	pci_bus_set_ops(dpc->bus, stock_ops);
-	if (device_attach(&dpc->dev) < 0)
+	if (device_attach(&dpc->dev) <= 0)
 		pci_warn(dpc, "no driver takes the port again\n");
 	pci_dev_put(dpc);
 }

@@ -34,16 +34,30 @@ MODULE_PARM_DESC(left, "so many of them are still to come");
 /* More than the code of link_call(). */
 #define IMPATIENT_CODE	4096
 
-/* It asks, and has not begun to wait. */
-static struct task_struct *asker;
+/* They ask, and have not begun to wait. */
+static struct task_struct *askers[64];
+
+static bool impatient_asks(struct task_struct *from, struct task_struct *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(askers); i++)
+		if (READ_ONCE(askers[i]) == from &&
+		    cmpxchg(&askers[i], from, to) == from)
+			return true;
+	return false;
+}
 
 static int impatient_call(struct kprobe *probe, struct pt_regs *regs)
 {
 	const struct wire_message *message =
 		(const void *)regs_get_kernel_argument(regs, 1);
 
-	if (message->type == type && atomic_dec_if_positive(&left) >= 0)
-		WRITE_ONCE(asker, current);
+	/* a call that failed has left its own */
+	impatient_asks(current, NULL);
+	if (message->type == type && atomic_dec_if_positive(&left) >= 0 &&
+	    !impatient_asks(NULL, current))
+		atomic_inc(&left);
 	return 0;
 }
 
@@ -62,12 +76,10 @@ static int impatient_wait(struct kprobe *probe, struct pt_regs *regs)
 {
 	unsigned long from = *(unsigned long *)kernel_stack_pointer(regs);
 
-	if (READ_ONCE(asker) != current)
+	/* after a call that failed it may wait for something else */
+	if (from - (unsigned long)impatient_calls.addr > IMPATIENT_CODE ||
+	    !impatient_asks(current, NULL))
 		return 0;
-	/* a call that failed has left it, and it waits for something else */
-	if (from - (unsigned long)impatient_calls.addr > IMPATIENT_CODE)
-		return 0;
-	WRITE_ONCE(asker, NULL);
 	instruction_pointer_set(regs, (unsigned long)impatient_timeout);
 	return 1;
 }
