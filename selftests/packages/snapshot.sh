@@ -5,8 +5,8 @@
 # packages (the key for signing, the version of its own folder). Further arguments are more to leave out, as of find's -path.
 root=$1
 shift
-leave_out='./proc ./sys ./dev ./run ./tmp ./smartio ./var/log ./var/cache ./var/lib/apt ./var/lib/dpkg ./var/lib/dkms/mok.* ./var/lib/dkms/dkms_dbversion'
-dpkg-query --admindir="$root/var/lib/dpkg" -W -f '${Package} ${Version} ${db:Status-Status}\n' | grep -v ' config-files$'
+leave_out='./proc ./sys ./dev ./run ./tmp ./var/log ./var/cache ./var/lib/apt ./var/lib/dpkg ./var/lib/dkms/mok.* ./var/lib/dkms/dkms_dbversion'
+dpkg-query --admindir="$root/var/lib/dpkg" -W -f '${Package} ${Version} ${db:Status-Status}\n'
 cd "$root" || exit
 set -f
 prune=
