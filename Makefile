@@ -61,14 +61,7 @@ build: ready ## the C++ programs, in build/userspace
 
 # Of what setup makes it needs the tree alone.
 install: ## the tools, their manual pages, completion, udev rules and systemd units (DESTDIR, PREFIX)
-	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --only tree
-	@rm -rf build/stage
-	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
-	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio
-	@$(tree) env DESTDIR="$$PWD/build/stage" cmake --install $(programs) --component smartioctl --strip --prefix $(PREFIX) >build/install.log
-	@mkdir -p "$(DESTDIR)/"
-	@cp -dR --preserve=mode build/stage/. "$(DESTDIR)/"
-	@cd build/stage && find . -type f -printf '$(DESTDIR)/%P\n' | sort
+	@scripts/install-tools $(PREFIX)
 
 deb: ## Debian packages, in build/deb/VERSION, and what lintian says (VERSION=…: another version than packaging/version)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --only packaging
