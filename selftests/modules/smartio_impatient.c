@@ -84,9 +84,19 @@ static int impatient_wait(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
+/*
+ * A kernel without ftrace makes a jump of a probe that has no such handler, and
+ * that jump ignores where impatient_wait() continues (kprobes.rst).
+ */
+static void impatient_waited(struct kprobe *probe, struct pt_regs *regs,
+			     unsigned long flags)
+{
+}
+
 static struct kprobe impatient_waits = {
 	.symbol_name = "wait_for_completion_timeout",
 	.pre_handler = impatient_wait,
+	.post_handler = impatient_waited,
 };
 
 static struct kprobe *impatient_probes[] = {
