@@ -38,6 +38,7 @@ MODULE_PARM_DESC(failed, "of those, failed by this module");
 /* In place of the allocator. */
 static noinline notrace void *starve_nothing(void)
 {
+	atomic_inc(&failed);
 	return NULL;
 }
 
@@ -45,8 +46,12 @@ static bool starve_in_recovery(void)
 {
 	const unsigned int scope = PF_MEMALLOC | PF_MEMALLOC_NOIO |
 				   PF_WQ_WORKER;
+	unsigned int context = irq_count();
 
-	return !in_interrupt() && (current->flags & scope) == scope;
+	/* a breakpoint's handler counts as an NMI (exc_int3()) */
+	if (in_nmi())
+		context -= NMI_OFFSET + HARDIRQ_OFFSET;
+	return !context && (current->flags & scope) == scope;
 }
 
 static int starve_piece(struct kprobe *probe, struct pt_regs *regs)
@@ -67,7 +72,6 @@ static int starve_handler(struct kprobe *probe, struct pt_regs *regs)
 	atomic_inc(&seen);
 	if (from < 0 || asked < from || gfp & __GFP_NOFAIL)
 		return 0;
-	atomic_inc(&failed);
 	instruction_pointer_set(regs, (unsigned long)starve_nothing);
 	return 1;
 }
