@@ -495,7 +495,7 @@ Outcome<void> Lender::lend_choice(const Choice& choice, const Options& all_optio
                   slot, serial(slot), choice.serial, slot, forget));
 }
 
-void Lender::follow_moves(const std::vector<Choice>& choices) {
+void Lender::follow_moves(const std::vector<Choice>& choices, const Options& options) {
   std::vector<Choice> moved;
   for (const Choice& choice : choices) {
     if (choice.serial.empty() || serial(choice.pci) == choice.serial) continue;
@@ -510,6 +510,9 @@ void Lender::follow_moves(const std::vector<Choice>& choices) {
   for (const Choice& choice : moved) {
     if (const auto kept = choices_.keep(choice); !kept) report_(kept.error().message);
   }
+  if (!moved.empty() && options.initramfs && kernel_.has_update_initramfs()) {
+    report_("the initramfs has the old address; run update-initramfs -u");
+  }
 }
 
 Outcome<void> Lender::lend_all(const Options& options) {
@@ -520,7 +523,7 @@ Outcome<void> Lender::lend_all(const Options& options) {
   for (const Choice& choice : choices) {
     if (auto lent = lend_choice(choice, each); !lent) failures.push_back(lent.error().message);
   }
-  follow_moves(choices);
+  follow_moves(choices, options);
   if (choices.empty() && complaints.empty()) report_("nothing was chosen to be lent (smartioctl lend --persist BDF)");
   if (!failures.empty()) return refuse(fmt::format("{}", fmt::join(failures, "\n")));
   return {};

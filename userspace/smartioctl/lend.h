@@ -104,8 +104,8 @@ class Lender {
   /// A drive's virtual functions have queues and interrupts.
   Outcome<void> bring_online(const std::string& physical, const Options& options);
   Outcome<void> lend_choice(const Choice& choice, const Options& options);
-  /// Writes down where each chosen drive is now.
-  void follow_moves(const std::vector<Choice>& choices);
+  /// Writes down where each chosen drive is now. The initramfs is not rebuilt: at boot /boot may not be mounted yet.
+  void follow_moves(const std::vector<Choice>& choices, const Options& options);
 
   Sysfs& sysfs_;
   Kernel& kernel_;

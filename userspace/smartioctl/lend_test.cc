@@ -311,6 +311,22 @@ TEST_F(LendTest, AMovedDriveIsFollowed) {
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept[0].pci, kSecond);
   EXPECT_EQ(kept[0].serial, "S2");
+  EXPECT_THAT(reports, testing::Not(Contains(HasSubstr("initramfs")))) << "this host has none with the choices";
+}
+
+TEST_F(LendTest, AMovedDriveLeavesTheInitramfsWithItsOldAddress) {
+  bool rebuilt = false;
+  kernel.initramfs_tools = true;
+  kernel.in_initramfs = [&] { rebuilt = true; };
+  options.initramfs = true;
+  sysfs.add_drive(kSecond, "S2", "nvme");
+  ASSERT_TRUE(choices.keep({.pci = kFirst, .vendor = "0x1b36", .device = "0x0010", .serial = "S2", .model = ""}));
+  ASSERT_TRUE(lender.lend_all(options));
+  EXPECT_THAT(reports, Contains(HasSubstr("run update-initramfs -u")));
+  EXPECT_FALSE(rebuilt) << "/boot may not be mounted yet";
+  reports.clear();
+  ASSERT_TRUE(lender.lend_all(options));
+  EXPECT_THAT(reports, testing::Not(Contains(HasSubstr("initramfs")))) << "it moved once";
 }
 
 TEST_F(LendTest, AMovedDriveIsNotLentWithoutItsRule) {
