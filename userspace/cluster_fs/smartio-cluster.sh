@@ -43,7 +43,8 @@ write_membership() {
 		printf 'totem {\n\tversion: 2\n\tcluster_name: %s\n\ttransport: udpu\n\ttoken: %d\n\ttoken_coefficient: 0\n' "$1" "$2"
 		printf '\tconsensus: %d\n\tjoin: 50\n\tinterface {\n\t\tlinknumber: 0\n\t}\n}\n' $(($2 * 6 / 5))
 		printf 'quorum {\n\tprovider: corosync_votequorum\n\texpected_votes: %d\n' ${#names[@]}
-		[ ${#names[@]} != 2 ] || printf '\ttwo_node: 1\n\twait_for_all: 0\n'
+		# two_node has wait_for_all with it: a host that boots alone must not mount what the other may have mounted.
+		[ ${#names[@]} != 2 ] || printf '\ttwo_node: 1\n'
 		printf '}\nnodelist {\n'
 		for n in "${!names[@]}"; do
 			printf '\tnode {\n\t\tring0_addr: %s\n\t\tname: %s\n\t\tnodeid: %d\n\t}\n' "${addresses[n]}" "${names[n]}" $((n + 1))
@@ -108,9 +109,11 @@ start_daemons() {
 	wait_for 60 "a quorum of the cluster" quorate
 	pidof dlm_controld > /dev/null || dlm_controld
 }
-# When the daemons run.
+# When the daemons run. At boot the others may boot, too.
 join_membership() {
-	wait_for 60 "a quorum of the cluster" quorate
+	local patience=60
+	! with_systemd || patience=600
+	wait_for $patience "a quorum of the cluster" quorate
 	wait_for 60 "dlm_controld" dlm_ready
 	# Not before: a host that has used the drive since it was booted, and is fenced only then, for it died while its lender
 	# was away, can't let itself in.
