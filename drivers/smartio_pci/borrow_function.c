@@ -7,7 +7,8 @@
  *
  * pci_rescan_remove_lock is not held. A hot-unplug of the NTB holds it while
  * the NTB's driver waits for this one. Instead, only this task sees the
- * function until it is complete, and it is the only one on its bus.
+ * function until it is complete, and it is the only one on its bus. Only this
+ * task removes it: see borrow_hide_remove().
  */
 #include <linux/idr.h>
 #include <linux/sched.h>
@@ -244,7 +245,6 @@ static void borrow_report_loss(struct borrow_function *f)
 	struct pci_dev *pdev = pci_get_slot(f->bus, PCI_DEVFN(0, 0));
 	const struct pci_error_handlers *handlers;
 
-	/* removed by sysfs */
 	if (!pdev)
 		return;
 	device_lock(&pdev->dev);
@@ -270,9 +270,9 @@ void borrow_function_remove(struct borrow_function *f)
 	struct smartio_device *sdev = f->sdev;
 	struct pci_host_bridge *bridge = f->bridge;
 
-	pci_remove_root_bus(f->bus);
-	/* for who still has a reference */
+	/* for who still has a reference, and so that no rescan finds it again */
 	borrow_config_lose(f);
+	pci_remove_root_bus(f->bus);
 	borrow_irq_exit(f);
 	borrow_peer_del(f);
 	borrow_bars_put(f);
@@ -285,6 +285,17 @@ void borrow_function_remove(struct borrow_function *f)
 
 /* ---- what the PCI bus says of functions ---- */
 
+/*
+ * Its removal by sysfs would run beside that of a lost link, while its driver
+ * is removed, and both would delete the device.
+ */
+static void borrow_hide_remove(struct pci_dev *pdev)
+{
+	const struct attribute attribute = { .name = "remove" };
+
+	sysfs_remove_file(&pdev->dev.kobj, &attribute);
+}
+
 static int borrow_bus_notify(struct notifier_block *nb, unsigned long action,
 			     void *data)
 {
@@ -294,6 +305,7 @@ static int borrow_bus_notify(struct notifier_block *nb, unsigned long action,
 		return NOTIFY_DONE;
 	switch (action) {
 	case BUS_NOTIFY_ADD_DEVICE:
+		borrow_hide_remove(to_pci_dev(data));
 		return notifier_from_errno(borrow_dma_added(f, data));
 	case BUS_NOTIFY_BIND_DRIVER:
 		borrow_dma_range(f, data);

@@ -310,6 +310,9 @@ static void borrow_remove(struct smartio_device *sdev)
 	WRITE_ONCE(path->borrow, false);
 	cancel_delayed_work_sync(&path->attach);
 	queue_work(path->wq, &path->detach);
+	flush_work(&path->detach);
+	/* an earlier detach may have seen that the path still borrows */
+	cancel_delayed_work_sync(&path->attach);
 	destroy_workqueue(path->wq);
 	kfree(path);
 }

@@ -31,6 +31,7 @@
  * @saved: its configuration space, as it was taken
  * @description: for borrowers
  * @stopped: by a PCIe error; the PCI core has the device's lock when it says so
+ * @unreset: its last reset failed
  * @lock: the requests of a session, one at a time; protects @session
  * @session: whose it is, or NULL
  */
@@ -45,6 +46,7 @@ struct stub {
 	struct pci_saved_state *saved;
 	struct spci_describe_reply *description;
 	bool stopped;
+	bool unreset;
 	struct mutex lock;	/* session */
 	struct smartio_session *session;
 };

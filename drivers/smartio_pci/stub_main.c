@@ -210,11 +210,14 @@ free:
 static void stub_remove(struct pci_dev *pdev)
 {
 	struct stub *stub = pci_get_drvdata(pdev);
+	bool reset;
 
 	smartio_unlend(stub->export);
-	/* its link was reset, and the kernel gave it up: its BARs are not set */
-	if (stub->stopped)
-		stub_quiesce(stub);
+	/* if its link was reset, and the kernel gave it up, its BARs are not set */
+	reset = stub->stopped || stub->unreset;
+	stub->stopped = false;
+	if (reset && stub_quiesce(stub) && pci_device_is_present(pdev))
+		pci_warn(pdev, "not reset: it may hold addresses of its borrower\n");
 	stub_give_back(stub);
 	kfree(stub);
 }

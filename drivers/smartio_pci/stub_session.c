@@ -19,6 +19,19 @@ void stub_restore(struct stub *stub)
 }
 
 /*
+ * While the PCI core recovers from an error it holds pci_bus_sem, which a reset
+ * of the bus takes again, and waits for this. It has reset the link, or will.
+ */
+static int stub_reset_function(struct stub *stub)
+{
+	if (!stub->stopped)
+		return __pci_reset_function_locked(stub->pdev);
+	if (pcie_reset_flr(stub->pdev, PCI_RESET_PROBE))
+		return 0;
+	return pcie_reset_flr(stub->pdev, PCI_RESET_DO_RESET);
+}
+
+/*
  * Resets the function: it reaches no memory any more, and is in the state in
  * which it was taken. The callers keep its driver, this one, from being
  * unbound. Returns 0 or the error of the reset: then bus mastering stays off
@@ -30,9 +43,10 @@ int stub_quiesce(struct stub *stub)
 	u16 command;
 	int ret;
 
+	pci_clear_master(pdev);
+	stub->unreset = true;
 	if (!pci_device_is_present(pdev))
 		return -ENODEV;
-	pci_clear_master(pdev);
 	/* writes that it sent before the reply have arrived */
 	pci_read_config_word(pdev, PCI_COMMAND, &command);
 	pci_wait_for_pending_transaction(pdev);
@@ -44,13 +58,14 @@ int stub_quiesce(struct stub *stub)
 	bridge = pci_upstream_bridge(pdev);
 	if (bridge && !pci_cfg_access_trylock(bridge))
 		bridge = NULL;
-	ret = __pci_reset_function_locked(pdev);
+	ret = stub_reset_function(stub);
 	if (bridge)
 		pci_cfg_access_unlock(bridge);
 	if (ret)
 		pci_err(pdev, "can't be reset: %d\n", ret);
 	stub_restore(stub);
 	pci_clear_master(pdev);
+	stub->unreset = ret;
 	return ret;
 }
 

@@ -43,7 +43,7 @@ write_membership() {
 		printf 'totem {\n\tversion: 2\n\tcluster_name: %s\n\ttransport: udpu\n\ttoken: %d\n\ttoken_coefficient: 0\n' "$1" "$2"
 		printf '\tconsensus: %d\n\tjoin: 50\n\tinterface {\n\t\tlinknumber: 0\n\t}\n}\n' $(($2 * 6 / 5))
 		printf 'quorum {\n\tprovider: corosync_votequorum\n\texpected_votes: %d\n' ${#names[@]}
-		# two_node has wait_for_all with it: a host that boots alone must not mount what the other may have mounted.
+		# two_node has wait_for_all with it: a host that boots alone must not mount a file system that the other may have mounted.
 		[ ${#names[@]} != 2 ] || printf '\ttwo_node: 1\n'
 		printf '}\nnodelist {\n'
 		for n in "${!names[@]}"; do
