@@ -320,9 +320,10 @@ static void snvme_relay_work(struct work_struct *work)
 	flags = relay->len <= PAGE_SIZE ? smartio_recovery_begin() :
 		memalloc_noio_save();
 	req = kvzalloc(struct_size(req, data, relay->write ? relay->len : 0),
-		       GFP_NOIO);
+		       GFP_NOIO | __GFP_NOWARN);
 	reply = kvzalloc(struct_size(reply, data,
-				     relay->write ? 0 : relay->len), GFP_NOIO);
+				     relay->write ? 0 : relay->len),
+			 GFP_NOIO | __GFP_NOWARN);
 	spin_lock_irq(&path->lock);
 	if (relay->rq && relay->write && req)
 		snvme_rq_copy(relay->rq, req->data, relay->len, false);

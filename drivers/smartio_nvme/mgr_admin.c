@@ -315,7 +315,8 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 	mgr_copy_command(&c.cmd, admin->sqe);
 	c.verdict = admin_classify(&c.cmd);
 	if (c.verdict.treatment != ADMIN_REFUSE && c.verdict.data_len) {
-		c.data = kvzalloc(c.verdict.data_len, GFP_KERNEL);
+		c.data = kvzalloc(c.verdict.data_len,
+				  GFP_KERNEL | __GFP_NOWARN);
 		if (!c.data)
 			return -ENOMEM;
 	}

@@ -87,7 +87,7 @@ static int mgr_open(struct smartio_session *s)
 
 	if (nvme_ctrl_state(&m->ctrl) != NVME_CTRL_LIVE)
 		return -EAGAIN;
-	session = kvzalloc(sizeof(*session), GFP_KERNEL);
+	session = kvzalloc(sizeof(*session), GFP_KERNEL | __GFP_NOWARN);
 	if (!session)
 		return -ENOMEM;
 	session->m = m;
