@@ -89,7 +89,7 @@ EXPORT_SYMBOL_GPL(smartio_dma_free);
  * @sdev: the path, with a session open
  * @size: bytes, rounded up to whole pages
  * @hint: who uses it: where it is placed
- * @segment: filled in
+ * @segment: filled in; all zero after an error
  *
  * Memory beside the device ends with the session, its mapping here only with
  * smartio_segment_free(). Stores to it are lost, harmlessly, then, until the
@@ -106,6 +106,7 @@ int smartio_segment_alloc(struct smartio_device *sdev, size_t size,
 {
 	struct smartio_path *path = to_path(sdev);
 	u64 id = smartio_path_session(path);
+	int ret;
 
 	might_sleep();
 	memset(segment, 0, sizeof(*segment));
@@ -115,8 +116,13 @@ int smartio_segment_alloc(struct smartio_device *sdev, size_t size,
 		return -ENOLINK;
 	segment->size = PAGE_ALIGN(size);
 	segment->session = id;
-	if (hint == SMARTIO_DEVICE_READS || sdev->local)
-		return path->ops->segment_alloc(path, id, segment);
+	if (hint == SMARTIO_DEVICE_READS || sdev->local) {
+		ret = path->ops->segment_alloc(path, id, segment);
+		/* smartio_segment_free() must not give it back again */
+		if (ret)
+			memset(segment, 0, sizeof(*segment));
+		return ret;
+	}
 	segment->cpu = path->ops->dma_alloc(path, segment->size, &segment->dma,
 					   GFP_KERNEL);
 	if (!segment->cpu)
