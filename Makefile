@@ -59,9 +59,9 @@ build: ready ## the C++ programs, in build/userspace
 	@[ -e $(programs)/build.ninja ] || $(tree) cmake -S userspace -B $(programs) -G Ninja
 	@$(tree) $(ninja) -C $(programs) smartio-fabric smartio-cluster smartio-tcg-count smartio-tcg-fence smartioctl fence_smartio
 
-# Of what setup makes it needs the tree alone.
+# It needs nothing that setup makes where this machine's own compiler does; else the tree alone.
 install: ## the tools, their manual pages, completion, udev rules and systemd units (DESTDIR, PREFIX)
-	@scripts/install-tools $(PREFIX)
+	@JOBS=$(JOBS) scripts/install-tools $(PREFIX)
 
 deb: ## Debian packages, in build/deb/VERSION, and what lintian says (VERSION=…: another version than packaging/version)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --only packaging

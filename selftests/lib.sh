@@ -150,6 +150,14 @@ until_true() {
 	done
 }
 
+# at_once COMMAND WORD…: COMMAND WORD for each, all at the same time; fails if one fails.
+at_once() {
+	local what=$1 word pid pids=() bad=0; shift
+	for word in "$@"; do "$what" "$word" & pids+=($!); done
+	for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
+	[ $bad = 0 ] || fail "$what failed for one of: $*"
+}
+
 # iommu_of HOST: the kind that the topology gives it, nothing if it has none. /sys/class/iommu has smartio_pci's, too.
 iommu_of() { jq -er --arg h "$1" '.hosts[] | select(.name == $h).iommu | if . == "none" then "" else . end' < "$notes/status"; }
 

@@ -137,6 +137,11 @@ on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER_HERE})
 if(SMARTIO_LONG)
   on_cluster(dual-iommu pair-dual-iommu ${FAILOVER})
   on_cluster(share-intel-icx star-intel-icx ${SHARE})
+  # What a borrower of the other family has: a cluster file system, and a client for itself.
+  on_cluster(gfs2-intel-spr star-intel-spr ${GFS2})
+  on_cluster(ocfs2-intel-icx star-intel-icx ${OCFS2})
+  on_cluster(client-intel-spr pair-intel-spr smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+  on_cluster(client-intel-icx pair-intel-icx-iommu ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
   on_cluster(dual-intel-spr pair-dual-intel-spr ${FAILOVER})
   on_cluster(dual-intel-icx pair-dual-intel-icx ${FAILOVER})
   # What an IOMMU can do otherwise.

@@ -2,6 +2,7 @@
 # shellcheck shell=bash disable=SC2016
 # For tests of a cluster file system on the shared drive; the test's name begins with which: gfs2-… or ocfs2-….
 source "$(dirname "${BASH_SOURCE[0]}")/../share/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/dlm.sh"
 
 fs=${test_name#*/} fs=${fs%%-*}
 mounted_at=/mnt/$fs
@@ -69,12 +70,8 @@ boot_again() {
 fs_log() {
 	local host
 	for host in "${all[@]}"; do
-		log_may "$host" 'DLM installed|OCFS2 User DLM kernel interface loaded|workqueue: name exceeds WQ_NAME_LEN'
-		# a lockspace's own words, by its name; a node's about its connections
-		log_may "$host" '\] dlm: ([A-Za-z0-9:_.-]+: |Using TCP for communications|(connecting to|connect failed to|got connection from|closing connection to) |io handling for node: [0-9]+ stopped|version 0x[0-9]+ for node [0-9]+ detected)'
-		# a message that a host sent before it left a lockspace may arrive after the others know that it left
-		# (docs/cluster-filesystems.md)
-		warning_may "$host" 'fs/dlm/lock.c:[0-9]+ _receive_message'
+		log_may "$host" 'OCFS2 User DLM kernel interface loaded|workqueue: name exceeds WQ_NAME_LEN'
+		dlm_log "$host"
 		# OCFS2: its list of hosts, a word a line; its errors when hosts unmount at the same moment, or one is lost
 		log_may "$host" '\] (\( |[0-9]+ |\) [0-9]+ nodes)'
 		log_may "$host" '\([^)]*\):(dlm|o2net)_[a-z_]+:[0-9]+ ERROR'

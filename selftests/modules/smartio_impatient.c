@@ -7,6 +7,7 @@
  *
  * The types are those of smartio_message.h.
  */
+#include <linux/completion.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/ptrace.h>
@@ -75,11 +76,18 @@ static struct kprobe impatient_calls = {
 static int impatient_wait(struct kprobe *probe, struct pt_regs *regs)
 {
 	unsigned long from = *(unsigned long *)kernel_stack_pointer(regs);
+	struct completion *answered =
+		(struct completion *)regs_get_kernel_argument(regs, 0);
 
 	/* after a call that failed it may wait for something else */
 	if (from - (unsigned long)impatient_calls.addr > IMPATIENT_CODE ||
 	    !impatient_asks(current, NULL))
 		return 0;
+	/* The answer is here already: another request's will be late. */
+	if (READ_ONCE(answered->done)) {
+		atomic_inc(&left);
+		return 0;
+	}
 	instruction_pointer_set(regs, (unsigned long)impatient_timeout);
 	return 1;
 }

@@ -40,14 +40,6 @@ failures_on() {
 	log_may "$1" '(nvme_log_error|blk_print_req_error): [0-9]+ callbacks suppressed'
 }
 
-# at_once FUNCTION HOST…: for all these hosts at the same time; fails if one fails.
-at_once() {
-	local what=$1 host pid pids=() bad=0; shift
-	for host in "$@"; do "$what" "$host" & pids+=($!); done
-	for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
-	[ $bad = 0 ] || fail "$what failed on a host"
-}
-
 # others_than HOST: sets others to all hosts but this one.
 others_than() { mapfile -t others < <(printf '%s\n' "${all[@]}" | grep -vx "$1"); }
 
