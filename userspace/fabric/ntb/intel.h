@@ -46,8 +46,8 @@ inline constexpr std::uint64_t IM45XLMT = 0x0028;
 inline constexpr std::uint64_t INT_STATUS = 0x0040;    ///< 64 bits: doorbells and the link, write 1 to clear
 inline constexpr std::uint64_t INT_DISABLE = 0x0048;   ///< 64 bits
 inline constexpr std::uint64_t INTVEC = 0x0050;        ///< 33 bytes: the vector of each bit of INT_STATUS
-inline constexpr std::uint64_t IM23XBASEIDX = 0x0074;  ///< 16 bits, kept, no effect
-inline constexpr std::uint64_t IM45XBASEIDX = 0x0076;  ///< 16 bits, kept, no effect
+inline constexpr std::uint64_t IM23XBASEIDX = 0x0074;  ///< 16 bits, of which kBaseIndex is kept, no effect
+inline constexpr std::uint64_t IM45XBASEIDX = 0x0076;
 inline constexpr std::uint64_t IM_SPAD = 0x0080;
 inline constexpr std::uint64_t IM_SPAD_END = 0x00c0;
 inline constexpr std::uint64_t IM_DOORBELL = 0x0100;  ///< 32 words; 1 rings that doorbell of the peer. Read 0
@@ -63,6 +63,10 @@ inline constexpr std::uint64_t PPD0 = 0xb0d4;
 inline constexpr std::uint64_t PPD1 = 0xb4c0;
 
 }  // namespace reg
+
+/// XBASEIDX is the log2 of a size in a space of 64 bits: 6 bits. No document says whether there are more. The driver
+/// writes 0xffff for a window of no bytes, and fails if it does not read that back.
+inline constexpr std::uint32_t kBaseIndex = 0x3f;
 
 inline constexpr std::uint64_t kLinkBit = 1ULL << kLinkSource;  ///< of INT_STATUS and INT_DISABLE
 inline constexpr std::uint64_t kAllSources = (1ULL << kSources) - 1;

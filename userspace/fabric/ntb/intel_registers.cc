@@ -60,12 +60,17 @@ std::uint64_t IntelRegisters::limit_seen(unsigned window) const {
   return limit < place || limit - place > config_.windows[window] ? 0 : limit;
 }
 
-/// Has accesses follow the registers. True if a window that was open is not as it was.
+/// Has accesses follow the registers. True if a window that was open is not as it was. No more of one base is open
+/// than before or after: a window becomes wider at its new base, and narrower at its old one.
 bool IntelRegisters::apply(unsigned window) {
+  auto& [translation, limit] = inbound_[window];
   const std::uint64_t open = bytes_open(window);
   const std::uint64_t base = windows_[window].base;
-  const std::uint64_t open_before = inbound_[window].limit.exchange(open);
-  const std::uint64_t base_before = inbound_[window].translation.exchange(base);
+  const std::uint64_t open_before = limit;
+  const std::uint64_t base_before = translation;
+  if (open < open_before) limit = open;
+  translation = base;
+  limit = open;
   return open_before != 0 && (open_before != open || base_before != base);
 }
 
@@ -187,7 +192,7 @@ RegisterFile::Effects IntelRegisters::write32(std::uint64_t offset, std::uint32_
       merge(control_);
       break;
     case reg::IM23XBASEIDX:
-      merge(base_indices_);
+      merge(base_indices_, intel::kBaseIndex << 16 | intel::kBaseIndex);
       break;
     case reg::LTR_SWSEL:
     case reg::LTR_ACTIVE:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <optional>
 
 #include "fabric/ntb/intel.h"
@@ -14,7 +15,7 @@ class IntelDriver : public Driver {
  public:
   /// The guest places the windows' BARs at `first` and `second`.
   IntelDriver(NtbFunction& function, std::uint64_t first, std::uint64_t second)
-      : Driver(function), places_{first, second} {
+      : Driver(function), places_{first, second}, revision_(function.description().revision) {
     std::array<pci::BusAddress, 6> bars{};
     bars[2].value = first;
     bars[4].value = second;
@@ -54,7 +55,7 @@ class IntelDriver : public Driver {
     }
     const std::uint64_t limit = places_[window] + size.value_or(sizes_[window]);
     write(at + 8, limit, 8);
-    if (read(at + 8, 8) == limit) return true;
+    if (read(at + 8, 8) == limit && index(window, size.value_or(sizes_[window]))) return true;
     write(at + 8, places_[window], 8);
     write(at, 0, 8);
     return false;
@@ -62,8 +63,20 @@ class IntelDriver : public Driver {
   pci::Outcome ring(unsigned doorbell) { return write(intel::reg::IM_DOORBELL + 4 * doorbell, 1); }
 
  private:
+  /// Ice Lake's: the log2 of the size, of which there is none for 0.
+  bool index(unsigned window, std::uint64_t size) {
+    if (revision_ != intel::kRevisionIcx) return true;
+    const std::uint64_t at = intel::reg::IM23XBASEIDX + 2 * window;
+    const std::uint64_t value = size == 0 ? 0xffff : std::bit_width(size) - 1;
+    write(at, value, 2);
+    if (read(at, 2) == value) return true;
+    write(at, 0, 2);
+    return false;
+  }
+
   std::array<std::uint64_t, kWindows> places_;
   std::array<std::uint64_t, kWindows> sizes_{};
+  std::uint8_t revision_;
 };
 
 }  // namespace smartio::ntb::test

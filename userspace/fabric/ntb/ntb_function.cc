@@ -173,6 +173,8 @@ std::optional<pci::BusAddress> NtbFunction::translate(unsigned window, std::uint
   if (size > limit || offset > limit - size) return std::nullopt;
   const std::uint64_t base = inbound.translation.load();
   if (base + offset < base || base + offset + size < base) return std::nullopt;
+  // A window that became narrower may lead elsewhere now, where it never was so wide.
+  if (inbound.limit.load() != limit) return translate(window, offset, size, transaction);
   return pci::BusAddress{base + offset};
 }
 

@@ -503,11 +503,17 @@ TEST_F(IceLake, TranslationIsAlignedToTheSizeOfTheBar) {
   EXPECT_EQ(fb.status().translation[0], 5 * kSize);
 }
 
-TEST_F(IceLake, TheIndexOfTheBaseIsKept) {
+TEST_F(IceLake, TheIndexOfTheBaseHasSixBits) {
   b.write(reg::IM23XBASEIDX, 20, 2);
-  b.write(reg::IM45XBASEIDX, 0xffff, 2);  // as the driver has it for a window of no bytes
+  b.write(reg::IM45XBASEIDX, 0xffff, 2);
   EXPECT_EQ(b.read(reg::IM23XBASEIDX, 2), 20U);
-  EXPECT_EQ(b.read(reg::IM45XBASEIDX, 2), 0xffffU);
+  EXPECT_EQ(b.read(reg::IM45XBASEIDX, 2), 0x3fU);
+}
+
+TEST_F(IceLake, TheDriverCannotShutAWindow) {
+  EXPECT_FALSE(b.set_trans(0, 0, 0));
+  EXPECT_TRUE(b.set_trans(0, 3 * kSize, 0x1000));
+  EXPECT_EQ(fb.status().limit[0], 0x1000U) << "the least that it can open";
 }
 
 TEST_F(Intel, ResetForgetsTranslations) {
