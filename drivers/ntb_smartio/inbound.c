@@ -4,15 +4,22 @@
  * alignment, where one leads to, and how it is shut.
  */
 #include <linux/align.h>
+#include <linux/log2.h>
 
 #include "link.h"
 
-/* Some drivers count none without a cable. */
+/*
+ * Some drivers count none without a cable, or fewer. A window that was counted
+ * once may be open.
+ */
 static unsigned int link_inbound_count(struct ntb_link *link)
 {
 	int count = ntb_mw_count(link->ntb, NTB_DEF_PEER_IDX);
 
-	return count > 0 ? min(count, LINK_WINDOWS_MAX) : link->windows;
+	if (count > 0)
+		link->counted = max_t(unsigned int, link->counted,
+				      min(count, LINK_WINDOWS_MAX));
+	return link->counted ?: link->windows;
 }
 
 /*
@@ -74,14 +81,16 @@ bool link_inbound_stretch(struct ntb_link *link, unsigned int mw, u64 *base,
 int link_inbound_open(struct ntb_link *link, unsigned int mw, u64 base,
 		      u64 size)
 {
-	const struct link_inbound *inbound = &link->inbound[mw];
+	struct link_inbound *inbound = &link->inbound[mw];
 	int ret = -EINVAL;
 
 	lockdep_assert_held(&link->window_lock);
 	if (IS_ALIGNED(base, inbound->align) &&
-	    IS_ALIGNED(size, inbound->size_align) && size <= inbound->size)
+	    IS_ALIGNED(size, inbound->size_align) && size <= inbound->size) {
+		inbound->away = false;
 		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw, base,
 				       size);
+	}
 	if (ret == -EINVAL)
 		dev_err_ratelimited(link->base.dma,
 				    "%s: window %u can't be set to %#llx (%#llx bytes): it takes %#llx bytes at most, at multiples of %#llx\n",
@@ -95,37 +104,58 @@ int link_inbound_open(struct ntb_link *link, unsigned int mw, u64 base,
 }
 
 /*
- * Where window @mw, which led to @base, leads while it is shut, should its limit
- * not hold: to the quarantine page or, if it can't lead to a page, above all
- * addresses mapped for the NTB. Without an IOMMU there is no such place.
+ * Leads window @mw, whose first @size bytes are open, to the quarantine page.
+ * If it can't lead to a page: above all addresses mapped for the NTB, to a
+ * multiple of its size, as its alignment may not be known yet. Returns 0;
+ * -EINVAL: without an IOMMU there is no such place; -EIO.
  */
-static u64 link_inbound_away(struct ntb_link *link, unsigned int mw, u64 base)
+static int link_inbound_lead_away(struct ntb_link *link, unsigned int mw,
+				  u64 size)
 {
-	u64 align = link->inbound[mw].align;
+	const struct link_inbound *inbound = &link->inbound[mw];
+	u64 align = roundup_pow_of_two(max_t(u64, inbound->size, PAGE_SIZE));
+	int ret = -EINVAL;
 
-	if (IS_ALIGNED(link->quarantine_dma, align))
-		return link->quarantine_dma;
-	return link->iommu ? ALIGN(link->inbound[0].size, align) : base;
+	if (IS_ALIGNED(link->quarantine_dma, inbound->align))
+		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
+				       link->quarantine_dma, size);
+	if (ret == -EINVAL && link->iommu)
+		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
+				       ALIGN(link->inbound[0].size, align),
+				       size);
+	return ret;
 }
 
 /*
  * Shuts a window, which leads to @base. The limit is cleared first, alone, so
  * that no access slips through. Drivers set the base before the limit: a
  * changed base would send accesses elsewhere meanwhile. If the driver refuses a
- * limit of 0, it has to clear the whole translation. Some bridges take a limit
- * of 0 for no limit, so the base then moves away from there. Drivers read the
- * registers back, which pushes out writes posted through the window before.
+ * limit of 0, it has to clear the whole translation. If it refuses that, too,
+ * the window leads away, and the least of it is open. Ice Lake's driver writes
+ * the log2 of the limit to a register, and there is none of 0. Some bridges
+ * take a limit of 0 for no limit, so the base then moves away from there.
+ * Drivers read the registers back, which pushes out writes posted through the
+ * window before.
  */
 int link_inbound_shut(struct ntb_link *link, unsigned int mw, u64 base)
 {
-	int ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw, base, 0);
+	struct link_inbound *inbound = &link->inbound[mw];
+	int ret = -EIO;
 
-	if (ret)
+	/* one that leads away must not lead to @base in between */
+	if (!inbound->away)
+		ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw, base,
+				       0);
+	if (ret && !inbound->away)
 		ret = ntb_mw_clear_trans(link->ntb, NTB_DEF_PEER_IDX, mw);
-	if (ret)
+	if (ret) {
+		ret = link_inbound_lead_away(link, mw,
+					     max_t(u64, PAGE_SIZE,
+						   inbound->size_align));
+		inbound->away = !ret;
 		return ret;
-	ret = ntb_mw_set_trans(link->ntb, NTB_DEF_PEER_IDX, mw,
-			       link_inbound_away(link, mw, base), 0);
-	/* an alignment that isn't known yet: nothing was changed */
+	}
+	ret = link_inbound_lead_away(link, mw, 0);
+	/* there is no other place: nothing was changed */
 	return ret == -EINVAL ? 0 : ret;
 }

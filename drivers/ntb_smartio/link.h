@@ -55,6 +55,7 @@ struct link_inbound {
 	u64 size;
 	u64 align;		/* of where it leads; powers of two */
 	u64 size_align;
+	bool away;		/* shut by that: it took no limit of 0 */
 };
 
 /* An aperture in this host's byte order; see struct wire_aperture. */
@@ -138,6 +139,7 @@ struct link_kept {
  * @window_phys: of those, for this host's CPUs
  * @window_size: of those, in bytes; 0: it has no place on the bus
  * @inbounds: how many lead in
+ * @counted: the most that the NTB's driver counted of those
  * @inbound: what those can do
  * @own: apertures of this host
  * @off_bus: the NTB may not reach this host, as a window could not be shut
@@ -145,6 +147,7 @@ struct link_kept {
  * @open: whether it is open now
  * @peer_own: apertures of the other side
  * @quarantine: where a shut window leads to, should its limit not hold
+ * @quarantine_size: in bytes; more than a page, if that is aligned so
  * @quarantine_dma: its address for the NTB
  * @iommu: the NTB's function is translated
  * @old_mask: DMA mask of the NTB's function before this link
@@ -224,6 +227,7 @@ struct ntb_link {
 	phys_addr_t window_phys[LINK_WINDOWS_MAX];
 	u64 window_size[LINK_WINDOWS_MAX];
 	unsigned int inbounds;
+	unsigned int counted;
 	struct link_inbound inbound[LINK_WINDOWS_MAX];
 	struct link_aperture own[WIRE_APERTURES];
 	bool off_bus;
@@ -231,6 +235,7 @@ struct ntb_link {
 	bool open;
 	struct link_aperture peer_own[WIRE_APERTURES];
 	void *quarantine;
+	size_t quarantine_size;
 	dma_addr_t quarantine_dma;
 	bool iommu;
 	u64 old_mask;

@@ -73,6 +73,33 @@ static void link_unlimit_addresses(struct ntb_link *link)
 }
 
 /*
+ * A page. Without an IOMMU windows may lead only to multiples of their size:
+ * then as much, since contiguous memory is aligned to its size.
+ */
+static int link_quarantine_alloc(struct ntb_link *link)
+{
+	u64 window, size = PAGE_SIZE;
+	unsigned int i;
+
+	for (i = 0; i < link->inbounds && !link->iommu; i++) {
+		window = link->inbound[i].size;
+		if (window > size && window <= PAGE_SIZE << MAX_PAGE_ORDER)
+			size = roundup_pow_of_two(window);
+	}
+	link->quarantine = dma_alloc_coherent(link->base.dma, size,
+					      &link->quarantine_dma,
+					      GFP_KERNEL | __GFP_NOWARN);
+	if (!link->quarantine && size > PAGE_SIZE) {
+		size = PAGE_SIZE;
+		link->quarantine = dma_alloc_coherent(link->base.dma, size,
+						      &link->quarantine_dma,
+						      GFP_KERNEL);
+	}
+	link->quarantine_size = size;
+	return link->quarantine ? 0 : -ENOMEM;
+}
+
+/*
  * Find the windows, decide what will be open. All inbound windows are shut
  * when this returns. Ends with what link_memory_init() needs to know.
  */
@@ -115,12 +142,10 @@ int link_windows_init(struct ntb_link *link)
 	ret = link_limit_addresses(link);
 	if (ret)
 		return ret;
-	link->quarantine = dma_alloc_coherent(link->base.dma, PAGE_SIZE,
-					      &link->quarantine_dma,
-					      GFP_KERNEL);
-	if (!link->quarantine) {
+	ret = link_quarantine_alloc(link);
+	if (ret) {
 		link_unlimit_addresses(link);
-		return -ENOMEM;
+		return ret;
 	}
 	/*
 	 * A reset does not always do it. An earlier driver may have left them
@@ -147,8 +172,8 @@ int link_windows_init(struct ntb_link *link)
 /* The mirror of link_windows_init(). */
 void link_windows_exit(struct ntb_link *link)
 {
-	dma_free_coherent(link->base.dma, PAGE_SIZE, link->quarantine,
-			  link->quarantine_dma);
+	dma_free_coherent(link->base.dma, link->quarantine_size,
+			  link->quarantine, link->quarantine_dma);
 	link_unlimit_addresses(link);
 }
 

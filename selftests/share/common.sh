@@ -276,7 +276,7 @@ windows_to() {
 	fabric link list | jq -r --arg h "$1" '[.links[] | select(.primary.host == $h or .secondary.host == $h) | (.primary, .secondary | select(.host == "lender")).inbound_windows[].limit] | join(" ")'
 }
 shut_out() {
-	[[ $(windows_to "$1") =~ ^0( 0)*$ ]] || fail "windows of the lender that are open to $1 ($2): expected none, saw limits of $(windows_to "$1")"
+	[[ $(windows_to "$1") =~ ^$ntb_shut( $ntb_shut)*$ ]] || fail "windows of the lender that are open to $1 ($2): expected none, saw limits of $(windows_to "$1")"
 	expect "queue pairs of $1 ($2)" 0 "$(holds "$1")"
 }
 # hold_writes HOST QID…: the drive keeps back a write of each of its blocks, with the data of it.
