@@ -275,15 +275,20 @@ static void mgr_restore(struct mgr *m)
  */
 void mgr_link_failed(struct mgr *m)
 {
+	WRITE_ONCE(m->link_error, true);
 	nvme_change_ctrl_state(&m->ctrl, NVME_CTRL_CONNECTING);
 	queue_delayed_work(m->wq, &m->retry_work, LINK_RESET_S * HZ);
 }
 
-/* The link was reset: the controller is tried now, or is found to be down. */
+/*
+ * The link was reset: the controller is tried now, or is found to be down. It
+ * is LIVE if it was tried before the link's reset, and that lost its registers.
+ */
 void mgr_link_reset(struct mgr *m)
 {
 	WRITE_ONCE(m->link_error, true);
-	mod_delayed_work(m->wq, &m->retry_work, 0);
+	if (nvme_reset_ctrl(&m->ctrl))
+		mod_delayed_work(m->wq, &m->retry_work, 0);
 }
 
 static void mgr_reset_do(struct work_struct *work)
@@ -317,6 +322,9 @@ static void mgr_reset_do(struct work_struct *work)
 	m->reported = false;
 	m->backoff_s = 0;
 	mgr_resume(m, MGR_SUSPEND_RESET);
+	/* the link was reset meanwhile */
+	if (READ_ONCE(m->link_error))
+		nvme_reset_ctrl(ctrl);
 }
 
 /*

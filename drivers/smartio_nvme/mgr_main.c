@@ -532,9 +532,10 @@ static pci_ers_result_t mgr_error_detected(struct pci_dev *pdev,
 	case pci_channel_io_frozen:
 		dev_warn(m->ctrl.device,
 			 "fatal PCIe error: clients suspended, the link is reset\n");
-		WRITE_ONCE(m->link_error, true);
 		if (mgr_stop_for_reset(m))
 			mgr_link_failed(m);
+		else
+			WRITE_ONCE(m->link_error, true);
 		return PCI_ERS_RESULT_NEED_RESET;
 	default:
 		dev_err(m->ctrl.device, "fatal PCIe error: the kernel gave the device up\n");
@@ -544,6 +545,8 @@ static pci_ers_result_t mgr_error_detected(struct pci_dev *pdev,
 
 static pci_ers_result_t mgr_slot_reset(struct pci_dev *pdev)
 {
+	if (!pci_device_is_present(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
 	mgr_link_reset(pci_get_drvdata(pdev));
 	return PCI_ERS_RESULT_RECOVERED;
 }
