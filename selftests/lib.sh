@@ -160,6 +160,11 @@ at_once() {
 
 # iommu_of HOST: the kind that the topology gives it, nothing if it has none. /sys/class/iommu has smartio_pci's, too.
 iommu_of() { jq -er --arg h "$1" '.hosts[] | select(.name == $h).iommu | if . == "none" then "" else . end' < "$notes/status"; }
+# iommu_faults_of DEVICES [ACCESS]: a pattern for the reports of Intel's IOMMU and of AMD's about accesses that they refused. DEVICES:
+# BUS:DEVICE.FUNCTION, a pattern. ACCESS: Read or Write, which only Intel's says in words.
+iommu_faults_of() { printf '%s' "DMAR: \\[DMA ${2:-(Read|Write)} NO_PASID\\] Request device \\[($1)\\]|[a-z_-]+ [0-9a-f]{4}:($1): AMD-Vi: Event logged \\[IO_PAGE_FAULT "; }
+# iommu_messages DEVICES [ACCESS]: a pattern for all that the kernel says about them.
+iommu_messages() { printf '%s' "DMAR: DRHD: handling fault status reg|$(iommu_faults_of "$@")"; }
 
 # ---- what crosses a cable ----
 
@@ -228,6 +233,7 @@ canaries=('WARNING: CPU: 0 PID: 1 at kernel/none.c:1 none+0x0/0x1' 'BUG: unable 
 	'BUG: KASAN: slab-use-after-free in none+0x0/0x1' 'INFO: task none:1 blocked for more than 60 seconds.'
 	'rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:' 'watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [none:1]'
 	'DMAR: [DMA Write NO_PASID] Request device [ff:1f.7] fault addr 0xdeadb000 [fault reason 0x05] none'
+	'none 0000:ff:1f.7: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0001 address=0xdeadb000 flags=0x0020]'
 	'I/O error, dev vda, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0' 'Buffer I/O error on dev vda, logical block 1'
 	'nvme nvme0: none of the messages: reset' 'ntb_hw_amd 0000:ff:1f.7: ntb9: none of the messages'
 	'dlm: none of the messages' 'workqueue: none of the messages' 'nvmet: none of the messages' 'nvme_tcp: none of the messages'

@@ -87,7 +87,7 @@ stores_refused() {
 	[ -n "$lender_iommu" ] || return 0
 	local ntb link=${1:-ntb0}
 	ntb=$(sh_on lender 'basename "$(readlink /sys/class/smartio_link/$1/device)"' "$link")
-	log_may lender "DMAR: (DRHD: handling fault status reg|\[DMA (Read|Write) NO_PASID\] Request device \[${ntb#*:}\])"
+	log_may lender "$(iommu_messages "${ntb#*:}")"
 	fabric_may "^lender\.$link (dma_refused_by_qemu|dma_reads_unclaimed)"
 	fabric_may " warning lender\.$link: DMA read at 0x[0-9a-f]+ \+0x[0-9a-f]+ is unclaimed"
 }
@@ -159,7 +159,7 @@ nobody_has() { sh_on "${2:-lender}" '[ -z "$(cat /sys/class/smartio_export/$1/bo
 
 none_left() { sh_on "$1" '! ls /sys/bus/pci/devices | grep -q "^1[0-9a-f]*:00:00.0"'; }
 # iommu_faults HOST PCI [Read|Write]: how many of the function's accesses the IOMMU has refused, of those that the kernel reports.
-iommu_faults() { logged "$1" "DMAR: \\[DMA ${3:-(Read|Write)} NO_PASID\\] Request device \\[${2#0000:}\\]"; }
+iommu_faults() { logged "$1" "$(iommu_faults_of "${2#0000:}" ${3:+"$3"})"; }
 
 # Allows the messages of both hosts about a function whose link was lost. Each test allows those of its stock driver by itself.
 losses() {

@@ -30,7 +30,7 @@ losses_on() {
 	# A drive behind an IOMMU reads a window through QEMU, and so learns that its read had no answer.
 	[ "$1" != lender ] || [ -z "$(iommu_of lender)" ] || fabric_may "^lender\\.$drive dma_reads_unclaimed$"
 	# A borrower's store that comes after the session's end: the lender's IOMMU refuses the NTB, never the drive (docs/ntb-smartio.md).
-	[ "$1" != lender ] || log_may lender "DMAR: (DRHD: handling fault status reg|\[DMA Write NO_PASID\] Request device \[($ntbs_of_lender)\])"
+	[ "$1" != lender ] || log_may lender "$(iommu_messages "$ntbs_of_lender" Write)"
 }
 # Besides, if its disk goes with I/O in flight.
 failures_on() {
