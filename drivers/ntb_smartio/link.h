@@ -44,7 +44,11 @@
 #define LINK_SPACE_SHIFT	3
 /* A message of the core. */
 #define LINK_PAYLOAD_MAX	SMARTIO_MESSAGE_MAX
-/* Where MSI messages go. */
+/*
+ * Where MSI messages go: 0xFEE00000 and the rest of that MiB, which x86 fixes
+ * (Intel SDM, volume 3, Message Address Register Format). The peer is x86, too:
+ * the hello does not tell the address.
+ */
 #define LINK_MSI_SIZE		0x100000ULL
 #define LINK_MSI_BASE		(X86_MSI_BASE_ADDRESS_LOW * LINK_MSI_SIZE)
 
