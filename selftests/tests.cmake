@@ -119,10 +119,11 @@ on_cluster(share star share/ledger ${SHARE_HERE} ${HOSTILE} ${GFS2_HERE})
 on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS} ${LENDING_NOIOMMU})
 on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_IOMMU} ${LENDING_IOMMU})
 # side-by-side brings a pair up besides: here, where few tests hold the CPUs of both.
-on_cluster(intel-spr "pair-intel-spr;pair" ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR} cluster/side-by-side)
-on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX})
+# What the doctor says depends on the NTBs, the IOMMUs, remapping and groups: pair-switch has it, too.
+on_cluster(intel-spr "pair-intel-spr;pair" ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR} smartioctl/doctor cluster/side-by-side)
+on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX} smartioctl/doctor)
 on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL})
-on_cluster(share-iommu star-iommu ${SHARE_IOMMU})
+on_cluster(share-iommu star-iommu ${SHARE_IOMMU} smartioctl/doctor)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
   ${LENDING} ${SHARE_AGAIN} share/large-queues share/pcie-error share/dpc)
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
@@ -146,7 +147,7 @@ if(SMARTIO_LONG)
   on_cluster(dual-intel-icx pair-dual-intel-icx ${FAILOVER})
   # What an IOMMU can do otherwise.
   foreach(iommu lazy amd no-remapping)
-    on_cluster(${iommu} pair-${iommu} smartio/echo share/attach share/interrupts share/pulled-cable ${LENDING})
+    on_cluster(${iommu} pair-${iommu} smartio/echo share/attach share/interrupts share/pulled-cable ${LENDING} smartioctl/doctor)
     on_cluster(dual-${iommu} pair-${iommu}-dual ${FAILOVER})
   endforeach()
 endif()
@@ -157,6 +158,9 @@ on_cluster(own pair cluster/instructions share/lender-idle lending/idle-lender)
 # It brings a pair of its own up.
 on_cluster(evidence "-;pair" cluster/evidence)
 on_cluster(cpus pair-cpus share/cpus)
+if(SMARTIO_LONG)
+  on_cluster(cpus-remapping pair-cpus-remapping share/cpus)
+endif()
 set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
 set(DEVICES_IOMMU lending/edu lending/pcie-error)
