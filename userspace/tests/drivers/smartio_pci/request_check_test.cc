@@ -130,12 +130,8 @@ TEST(RequestCheck, TheCountIsThatOfTheEntries) {
 
 TEST(RequestCheck, MsiWithOneThingWrongIsRefused) {
   const std::vector<std::function<void(spci_msi_req&)>> wrongs = {
-      [](auto& r) { r.on = 2; },
-      [](auto& r) { r.order = 3; },
-      [](auto& r) { r.data = 0x10000; },
-      [](auto& r) { r.data = 0x41; },
-      [](auto& r) { r.addr = 0; },
-      [](auto& r) { r.addr = kMessage + 1; },
+      [](auto& r) { r.on = 2; },      [](auto& r) { r.order = 3; }, [](auto& r) { r.data = 0x10000; },
+      [](auto& r) { r.data = 0x41; }, [](auto& r) { r.addr = 0; },  [](auto& r) { r.addr = kMessage + 1; },
   };
   for (std::size_t i = 0; i < wrongs.size(); ++i) {
     spci_msi_req request = msi();
