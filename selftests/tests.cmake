@@ -74,7 +74,8 @@ set(SHARE_AGAIN)
 # all of it again, is for check-long.
 set(SHARE_IOMMU share/attach)
 set(LINKS_IOMMU smartio/removed-ntb)
-set(LENDING_NOIOMMU)
+# Without interrupt remapping an interrupt that moves is a request to the lender.
+set(LENDING_NOIOMMU lending/late-answers)
 set(LENDING_IOMMU)
 # The drive on a borrower's memory by a driver of few lines: share/ and lending/ do the same by real ones.
 set(P2P_HERE p2p/ledger p2p/unmapped)
@@ -104,7 +105,7 @@ if(SMARTIO_LONG)
   set(SHARE_IOMMU ${SHARE})
   list(APPEND LINKS_IOMMU smartio/late-store)
   set(LENDING_IOMMU ${LENDING})
-  set(LENDING_NOIOMMU ${LENDING})
+  list(APPEND LENDING_NOIOMMU ${LENDING})
   set(P2P_HERE ${P2P})
   set(P2P_LONG p2p/pulled-cable p2p/reload)
   set(NTB_INTEL_SPR ${NTB} ntb/kselftest-tool)

@@ -35,6 +35,8 @@ struct borrow_function;
  * @sent_data: as @sent
  * @masked: it is not to be sent
  * @dirty: the lender has to be notified
+ * @moved: one may be lost, since the function sent another message: this host
+ *	raises one when it is not masked
  */
 struct borrow_vector {
 	unsigned int virq;
@@ -44,6 +46,7 @@ struct borrow_vector {
 	u32 sent_data;
 	bool masked;
 	bool dirty;
+	bool moved;
 };
 
 /* Requests to the lender, sent in this order. */
@@ -51,6 +54,7 @@ struct borrow_vector {
 #define BORROW_VECTORS	1
 #define BORROW_MSI	2
 #define BORROW_MASTER	3
+#define BORROW_REQUESTS	4
 
 /**
  * struct borrow_bus_ops - what writes to configuration space mean; atomic
@@ -98,6 +102,8 @@ struct borrow_bus_ops {
  * @msi_order: log2 of how many
  * @master: it has a driver here, and is a bus master
  * @post: sends requests to the lender
+ * @serial: of the last one; of @post alone, as the next
+ * @late: the log has that one is repeated
  *
  * @flat: there is no IOMMU: all of this host's memory is open to the lender
  * @flat_size: so much of it
@@ -146,7 +152,9 @@ struct borrow_function {
 	bool msi_on;
 	unsigned int msi_order;
 	bool master;
-	struct work_struct post;
+	struct delayed_work post;
+	u32 serial;
+	bool late;
 
 	bool flat;
 	u64 flat_size;

@@ -2,7 +2,8 @@
 /*
  * Requests to the lender while the function runs: interrupts, bus mastering,
  * resets. All of them are made in atomic context. So each is noted, and a work
- * sends the state of that moment: a request that is noted twice is sent once.
+ * sends the state of that moment: a request that is noted twice is sent once. A
+ * request whose outcome is not known is noted again, until the session ends.
  */
 #include <linux/interrupt.h>
 #include <linux/irq.h>
@@ -13,6 +14,10 @@
 
 #define BORROW_CALL_MS	10000
 #define BORROW_RESET_MS	60000
+/* So often it is made at once, and who waits for the work waits for that. */
+#define BORROW_TRIES	3
+/* Then the work repeats it after this time. */
+#define BORROW_REPEAT_MS	200
 
 static struct workqueue_struct *borrow_wq;
 
@@ -20,7 +25,7 @@ static struct workqueue_struct *borrow_wq;
 static void borrow_note(struct borrow_function *f, unsigned int what)
 {
 	__set_bit(what, &f->pending);
-	queue_work(borrow_wq, &f->post);
+	mod_delayed_work(borrow_wq, &f->post, 0);
 }
 
 /* The same for an interrupt that changed. */
@@ -72,7 +77,7 @@ static void borrow_msi_settle(void *context)
 {
 	struct borrow_function *f = context;
 
-	flush_work(&f->post);
+	flush_delayed_work(&f->post);
 }
 
 static const struct smartio_msi_ops borrow_msi_ops = {
@@ -118,6 +123,7 @@ static void borrow_reset(struct borrow_function *f)
 	for (i = 0; i < f->vector_count; i++) {
 		f->vectors[i].sent = 0;
 		f->vectors[i].dirty = false;
+		f->vectors[i].moved = false;
 	}
 	borrow_note(f, BORROW_RESET);
 	raw_spin_unlock_irqrestore(&f->vector_lock, flags);
@@ -131,13 +137,19 @@ static const struct borrow_bus_ops borrow_bus_ops = {
 
 /* ---- requests to the lender ---- */
 
+/* The lender may have executed it, may yet, or never; or memory was short. */
+static bool borrow_unsure(int error)
+{
+	return error == -ETIMEDOUT || error == -EBUSY || error == -ENOMEM;
+}
+
 static int borrow_call(struct borrow_function *f, const void *request,
 		       size_t size, unsigned int ms)
 {
 	int ret = smartio_call(f->sdev, request, size, NULL, NULL, ms);
 
 	/* the link or the session is over: the rest follows from that */
-	if (ret && ret != -ENOLINK)
+	if (ret && ret != -ENOLINK && !borrow_unsure(ret))
 		dev_err(&f->sdev->dev, "the lender refuses request %u: %d\n",
 			le16_to_cpu(*(const __le16 *)request), ret);
 	return ret;
@@ -148,15 +160,19 @@ static int borrow_post_master(struct borrow_function *f, bool on)
 	struct spci_master_req request = {
 		.op = cpu_to_le16(SPCI_MASTER),
 		.on = cpu_to_le16(on),
+		.serial = cpu_to_le32(++f->serial),
 	};
 
 	return borrow_call(f, &request, sizeof(request), BORROW_CALL_MS);
 }
 
 /* It answers again when all of it is done. */
-static void borrow_post_reset(struct borrow_function *f, bool master)
+static int borrow_post_reset(struct borrow_function *f, bool master)
 {
-	struct spci_reset_req request = { .op = cpu_to_le16(SPCI_RESET) };
+	struct spci_reset_req request = {
+		.op = cpu_to_le16(SPCI_RESET),
+		.serial = cpu_to_le32(++f->serial),
+	};
 	int ret;
 
 	ret = borrow_call(f, &request, sizeof(request), BORROW_RESET_MS);
@@ -164,12 +180,16 @@ static void borrow_post_reset(struct borrow_function *f, bool master)
 		ret = borrow_post_master(f, true);
 	if (!ret)
 		borrow_config_reset_done(f);
+	return ret;
 }
 
 /* Sends the state of MSI to the lender. */
-static void borrow_post_msi(struct borrow_function *f)
+static int borrow_post_msi(struct borrow_function *f)
 {
-	struct spci_msi_req request = { .op = cpu_to_le16(SPCI_MSI) };
+	struct spci_msi_req request = {
+		.op = cpu_to_le16(SPCI_MSI),
+		.serial = cpu_to_le32(++f->serial),
+	};
 	unsigned int i;
 	u32 mask = 0;
 
@@ -186,7 +206,7 @@ static void borrow_post_msi(struct borrow_function *f)
 		request.addr = cpu_to_le64(f->vectors[0].addr);
 	}
 	raw_spin_unlock_irq(&f->vector_lock);
-	borrow_call(f, &request, sizeof(request), BORROW_CALL_MS);
+	return borrow_call(f, &request, sizeof(request), BORROW_CALL_MS);
 }
 
 static unsigned int borrow_vectors_take(struct borrow_function *f,
@@ -225,47 +245,129 @@ static void borrow_vectors_settle(struct borrow_function *f,
 {
 	struct borrow_vector *vector;
 	struct irq_data *irq;
-	unsigned int i;
+	unsigned int i, virq;
 	bool moved;
+	u64 addr;
+	u32 data;
 
 	for (i = 0; i < count; i++) {
 		vector = &f->vectors[le16_to_cpu(request->vectors[i].index)];
+		addr = le64_to_cpu(request->vectors[i].addr);
+		data = le32_to_cpu(request->vectors[i].data);
 		raw_spin_lock_irq(&f->vector_lock);
-		moved = vector->sent && !vector->masked &&
-			(vector->sent != le64_to_cpu(request->vectors[i].addr) ||
-			 vector->sent_data != le32_to_cpu(request->vectors[i].data));
-		vector->sent = le64_to_cpu(request->vectors[i].addr);
-		vector->sent_data = le32_to_cpu(request->vectors[i].data);
+		if (vector->sent &&
+		    (vector->sent != addr || vector->sent_data != data))
+			vector->moved = true;
+		vector->sent = addr;
+		vector->sent_data = data;
+		virq = vector->virq;
+		moved = vector->moved && !vector->masked;
+		if (moved)
+			vector->moved = false;
 		raw_spin_unlock_irq(&f->vector_lock);
-		irq = moved ? irq_get_irq_data(vector->virq) : NULL;
+		irq = moved ? irq_get_irq_data(virq) : NULL;
 		if (irq && irqd_is_started(irq))
 			irq_chip_retrigger_hierarchy(irq);
 	}
 }
 
-static void borrow_post_vectors(struct borrow_function *f)
+/*
+ * The function sends these messages, or earlier ones. After a reset it sends
+ * none.
+ */
+static void borrow_vectors_again(struct borrow_function *f,
+				 const struct spci_vectors_req *request,
+				 unsigned int count)
+{
+	struct borrow_vector *vector;
+	unsigned int i;
+
+	raw_spin_lock_irq(&f->vector_lock);
+	for (i = 0; i < count && !(f->pending & BIT(BORROW_RESET)); i++) {
+		vector = &f->vectors[le16_to_cpu(request->vectors[i].index)];
+		vector->dirty = true;
+		vector->moved = true;
+	}
+	raw_spin_unlock_irq(&f->vector_lock);
+}
+
+static int borrow_post_vectors(struct borrow_function *f)
 {
 	struct spci_vectors_req *request;
 	unsigned int count;
 	size_t size;
+	int ret = 0;
 
 	request = kzalloc(struct_size(request, vectors, SPCI_VECTORS_MAX),
 			  GFP_NOIO | __GFP_NOFAIL);
 	request->op = cpu_to_le16(SPCI_VECTORS);
 	while ((count = borrow_vectors_take(f, request))) {
 		request->count = cpu_to_le16(count);
+		request->serial = cpu_to_le32(++f->serial);
 		size = struct_size(request, vectors, count);
-		if (borrow_call(f, request, size, BORROW_CALL_MS))
+		ret = borrow_call(f, request, size, BORROW_CALL_MS);
+		if (borrow_unsure(ret)) {
+			borrow_vectors_again(f, request, count);
 			break;
-		borrow_vectors_settle(f, request, count);
+		}
+		if (!ret)
+			borrow_vectors_settle(f, request, count);
 	}
 	kfree(request);
+	return ret;
+}
+
+static int borrow_post_one(struct borrow_function *f, unsigned int what,
+			   bool master)
+{
+	switch (what) {
+	case BORROW_RESET:
+		return borrow_post_reset(f, master);
+	case BORROW_VECTORS:
+		return borrow_post_vectors(f);
+	case BORROW_MSI:
+		return borrow_post_msi(f);
+	default:
+		return borrow_post_master(f, master);
+	}
+}
+
+/*
+ * Makes the requests of @pending, up to one whose outcome is not known. That one
+ * and the rest are noted again, unless a reset undoes them. @last: the work
+ * tries again later. Returns whether all were made.
+ */
+static bool borrow_post_all(struct borrow_function *f, unsigned long pending,
+			    bool master, bool last)
+{
+	unsigned int what;
+	int ret = 0;
+
+	for_each_set_bit(what, &pending, BORROW_REQUESTS) {
+		ret = borrow_post_one(f, what, master);
+		if (borrow_unsure(ret))
+			break;
+		__clear_bit(what, &pending);
+	}
+	if (!pending)
+		return true;
+	if (last && !f->late)
+		dev_warn(&f->sdev->dev,
+			 "the lender is asked again, until it does request %u: %d\n",
+			 what, ret);
+	f->late |= last;
+	raw_spin_lock_irq(&f->vector_lock);
+	if (!(f->pending & BIT(BORROW_RESET)))
+		f->pending |= pending;
+	raw_spin_unlock_irq(&f->vector_lock);
+	return false;
 }
 
 static void borrow_post(struct work_struct *work)
 {
-	struct borrow_function *f = container_of(work, struct borrow_function,
-						 post);
+	struct borrow_function *f = container_of(to_delayed_work(work),
+						 struct borrow_function, post);
+	unsigned int tries = 0;
 	unsigned long pending;
 	bool master;
 
@@ -277,15 +379,14 @@ static void borrow_post(struct work_struct *work)
 		raw_spin_unlock_irq(&f->vector_lock);
 		if (!pending || READ_ONCE(f->lost))
 			return;
-		if (pending & BIT(BORROW_RESET))
-			borrow_post_reset(f, master);
-		if (pending & BIT(BORROW_VECTORS))
-			borrow_post_vectors(f);
-		if (pending & BIT(BORROW_MSI))
-			borrow_post_msi(f);
-		if (pending & BIT(BORROW_MASTER))
-			borrow_post_master(f, master);
+		if (borrow_post_all(f, pending, master,
+				    tries + 1 == BORROW_TRIES))
+			f->late = false;
+		else if (++tries == BORROW_TRIES)
+			break;
 	}
+	queue_delayed_work(borrow_wq, &f->post,
+			   msecs_to_jiffies(BORROW_REPEAT_MS));
 }
 
 /* ---- for a function ---- */
@@ -294,7 +395,7 @@ static void borrow_post(struct work_struct *work)
  * It is a bus master while it has a driver here, independent of its command
  * register. A driver may give it work right after it wrote to that register,
  * which doesn't wait for the lender. When this returns, bus mastering is on, or
- * off. May sleep.
+ * off, unless the lender is asked again. May sleep.
  */
 void borrow_master(struct borrow_function *f, bool on)
 {
@@ -302,7 +403,7 @@ void borrow_master(struct borrow_function *f, bool on)
 	f->master = on;
 	borrow_note(f, BORROW_MASTER);
 	raw_spin_unlock_irq(&f->vector_lock);
-	flush_work(&f->post);
+	flush_delayed_work(&f->post);
 }
 
 /* @vectors: of its MSI-X table, or what MSI may have. */
@@ -312,7 +413,7 @@ int borrow_irq_init(struct borrow_function *f, unsigned int vectors)
 	int ret;
 
 	raw_spin_lock_init(&f->vector_lock);
-	INIT_WORK(&f->post, borrow_post);
+	INIT_DELAYED_WORK(&f->post, borrow_post);
 	f->bus_ops = &borrow_bus_ops;
 	f->msix_size = vectors;
 	f->vector_count = max(vectors, 1U << SPCI_MSI_ORDER_MAX);
@@ -331,7 +432,7 @@ int borrow_irq_init(struct borrow_function *f, unsigned int vectors)
 /* The PCI core has nothing of it any more. */
 void borrow_irq_exit(struct borrow_function *f)
 {
-	cancel_work_sync(&f->post);
+	cancel_delayed_work_sync(&f->post);
 	smartio_msi_remove(f->sdev, f->irqs);
 	kvfree(f->vectors);
 }

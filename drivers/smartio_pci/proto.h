@@ -4,6 +4,10 @@
  * PCI function, by smartio_call(), and its notices. All are little endian.
  * Configuration space is the borrower's, a copy: no write to it is a request. The
  * receiver checks every field (request_check.c, reply_check.c).
+ *
+ * The lender executes requests side by side, and a borrower repeats one whose
+ * answer is late. So all but SPCI_DESCRIBE have a serial, which increases within
+ * a session from 1 on. The lender executes none that is older than its last one.
  */
 #ifndef _SMARTIO_PCI_PROTO_H
 #define _SMARTIO_PCI_PROTO_H
@@ -11,7 +15,7 @@
 #include <linux/types.h>
 
 #define SPCI_SERVICE		"pci"
-#define SPCI_VERSION		1
+#define SPCI_VERSION		2
 
 #define SPCI_BARS		6
 #define SPCI_CONFIG_SIZE	4096
@@ -82,7 +86,7 @@ struct spci_describe_reply {
 struct spci_master_req {
 	__le16 op;
 	__le16 on;
-	__le32 rsvd;
+	__le32 serial;
 };
 
 #define SPCI_MASKED		1
@@ -106,7 +110,7 @@ struct spci_vector {
 struct spci_vectors_req {
 	__le16 op;
 	__le16 count;
-	__le32 rsvd;
+	__le32 serial;
 	struct spci_vector vectors[];
 };
 
@@ -115,7 +119,7 @@ struct spci_vectors_req {
  * @op: SPCI_MSI
  * @on: 1 or 0
  * @order: log2 of how many messages may be sent
- * @rsvd: 0
+ * @serial: of the request
  * @mask: of messages; ignored by functions that can't mask them
  * @data: of the first
  * @addr: where they go, an address of the borrower
@@ -124,7 +128,7 @@ struct spci_msi_req {
 	__le16 op;
 	__u8 on;
 	__u8 order;
-	__le32 rsvd;
+	__le32 serial;
 	__le32 mask;
 	__le32 data;
 	__le64 addr;
@@ -150,7 +154,19 @@ struct spci_note {
 struct spci_reset_req {
 	__le16 op;
 	__le16 rsvd;
-	__le32 rsvd2;
+	__le32 serial;
+};
+
+/**
+ * struct spci_ordered - how each request that has a serial begins
+ * @op: SPCI_..., but for SPCI_DESCRIBE
+ * @other: as @op says
+ * @serial: of the request
+ */
+struct spci_ordered {
+	__le16 op;
+	__le16 other;
+	__le32 serial;
 };
 
 #endif /* _SMARTIO_PCI_PROTO_H */

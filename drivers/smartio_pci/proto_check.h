@@ -17,6 +17,7 @@ struct spci_limits {
 
 int spci_request_check(const struct spci_limits *limits, const void *request,
 		       size_t size);
+bool spci_request_newer(const void *request, u32 *last);
 bool spci_reply_ok(const struct spci_describe_reply *reply, size_t size);
 
 #endif /* _SMARTIO_PCI_PROTO_CHECK_H */

@@ -13,8 +13,7 @@ static bool spci_describe_ok(const struct spci_describe_req *request,
 
 static bool spci_master_ok(const struct spci_master_req *request, size_t size)
 {
-	return size == sizeof(*request) && !request->rsvd &&
-	       le16_to_cpu(request->on) <= 1;
+	return size == sizeof(*request) && le16_to_cpu(request->on) <= 1;
 }
 
 static bool spci_vector_ok(const struct spci_limits *limits,
@@ -33,7 +32,7 @@ static bool spci_vectors_ok(const struct spci_limits *limits,
 {
 	unsigned int count, i;
 
-	if (size < sizeof(*request) || request->rsvd)
+	if (size < sizeof(*request))
 		return false;
 	count = le16_to_cpu(request->count);
 	if (!count || count > SPCI_VECTORS_MAX ||
@@ -50,7 +49,7 @@ static bool spci_msi_ok(const struct spci_limits *limits,
 {
 	u32 data;
 
-	if (size != sizeof(*request) || request->rsvd || request->on > 1 ||
+	if (size != sizeof(*request) || request->on > 1 ||
 	    limits->msi_order < 0)
 		return false;
 	if (!request->on)
@@ -66,7 +65,7 @@ static bool spci_msi_ok(const struct spci_limits *limits,
 
 static bool spci_reset_ok(const struct spci_reset_req *request, size_t size)
 {
-	return size == sizeof(*request) && !request->rsvd && !request->rsvd2;
+	return size == sizeof(*request) && !request->rsvd;
 }
 
 /* Which enum spci_op it is, or -EINVAL. */
@@ -100,4 +99,20 @@ int spci_request_check(const struct spci_limits *limits, const void *request,
 		ok = false;
 	}
 	return ok ? (int)op : -EINVAL;
+}
+
+/*
+ * Whether a checked request, but for SPCI_DESCRIBE, is newer than the last one
+ * that was executed, whose serial is *@last; 0: there was none. Then it is the
+ * last one.
+ */
+bool spci_request_newer(const void *request, u32 *last)
+{
+	const struct spci_ordered *ordered = request;
+	u32 serial = le32_to_cpu(ordered->serial);
+
+	if ((s32)(serial - *last) <= 0)
+		return false;
+	*last = serial;
+	return true;
 }

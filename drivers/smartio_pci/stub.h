@@ -32,8 +32,9 @@
  * @description: for borrowers
  * @stopped: by a PCIe error; the PCI core has the device's lock when it says so
  * @unreset: its last reset failed
- * @lock: the requests of a session, one at a time; protects @session
+ * @lock: the requests of a session, one at a time; protects the next two
  * @session: whose it is, or NULL
+ * @serial: of its last request that was executed; 0: none was
  */
 struct stub {
 	struct pci_dev *pdev;
@@ -47,8 +48,9 @@ struct stub {
 	struct spci_describe_reply *description;
 	bool stopped;
 	bool unreset;
-	struct mutex lock;	/* session */
+	struct mutex lock;	/* session, serial */
 	struct smartio_session *session;
+	u32 serial;
 };
 
 /* stub_irq.c */

@@ -95,6 +95,7 @@ static int stub_open(struct smartio_session *session)
 	if (!ret) {
 		stub_irq_begin(stub);
 		stub->session = session;
+		stub->serial = 0;
 	}
 	mutex_unlock(&stub->lock);
 	if (!ret)
@@ -161,6 +162,9 @@ static int stub_request(struct smartio_session *session, const void *request,
 
 	*reply_size = 0;
 	mutex_lock(&stub->lock);
+	/* its borrower waits for no answer, and has repeated it */
+	if (op > SPCI_DESCRIBE && !spci_request_newer(request, &stub->serial))
+		op = -ESTALE;
 	switch (op) {
 	case SPCI_DESCRIBE:
 		*reply_size = room;
@@ -179,7 +183,7 @@ static int stub_request(struct smartio_session *session, const void *request,
 		ret = stub_reset(stub);
 		break;
 	default:
-		ret = -EINVAL;
+		ret = op;
 	}
 	mutex_unlock(&stub->lock);
 	if (ret)

@@ -67,7 +67,7 @@ iperf() {
 	iperf_serve "$2"
 	for way in "" -R; do
 		# shellcheck disable=SC2086
-		out=$(on "$1" iperf3 -c 10.78.0.2 "${much[@]}" -w 64K -J $way)
+		out=$(on "$1" iperf3 -c 10.78.0.2 "${much[@]}" -w 64K -J $way) || fail "iperf3 $way, $3, on $1 ended with $?: $(jq -r .error <<< "$out")"
 		got=$(jq .end.sum_received.bytes <<< "$out")
 		say "iperf3 $way: $got bytes, $(jq '.end.sum_received.bits_per_second / 1e6 | floor' <<< "$out") Mbit/s"
 		[ "$got" -ge $least ] || fail "iperf3 $way, $3: expected $least bytes or more received, saw $got"

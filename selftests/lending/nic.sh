@@ -2,9 +2,9 @@
 # shellcheck shell=bash disable=SC2016
 # The network card $nic of the lender on the borrower, by its stock driver $module. Ping, and iperf3 both ways, run against the
 # lender's own interface; with LENDING_IPERF_S iperf3 also runs for that many seconds each way. The interface is set down and up,
-# and the card's cable is pulled and put back. The driver runs its own test ($self, or in check-long), and is loaded again. Then the
-# lender has the card back, where that test has the same results. $no_intx is for a driver whose test of interrupts by pin fails on
-# the borrower: a sed script that makes it failed in the lender's results, too.
+# the interrupt of a queue moves to other CPUs, the card's cable is pulled and put back. The driver runs its own test ($self, or
+# in check-long), and is loaded again. Then the lender has the card back, where that test has the same results. $no_intx is for a driver
+# whose test of interrupts by pin fails on the borrower: a sed script that makes it failed in the lender's results, too.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # self_test HOST INTERFACE: the driver's own test of the device (ethtool -t), "RESULT NAME" a line; its status is 2 if some of it failed.
@@ -52,6 +52,16 @@ set_link() {
 	cluster monitor lender -- set_link "$nic" "$1" > /dev/null
 	until_true 20 "the carrier of $interface, cable $1" sh_on borrower '[ "$(cat /sys/class/net/$1/carrier)" = "$2" ]' "$interface" "$2"
 }
+# received_on CPU: pings' interrupts of its first queue that receives come to that CPU alone.
+received_on() {
+	sh_on borrower 'counts() { awk -v d="$1-(rx|TxRx)-0\$" "\$0 ~ d { print \$2, \$3; exit }" /proc/interrupts; }
+		before=($(counts $1)); ping -c 3 -i 0.1 -q -I $1 10.78.0.2 > /dev/null; after=($(counts $1))
+		[ ${after[$2]} -gt ${before[$2]} ] && [ ${after[$((1 - $2))]} = ${before[$((1 - $2))]} ]' "$interface" "$1"
+}
+for cpu in 1 0; do
+	sh_on borrower 'echo $2 > /proc/irq/$(awk -F: -v d="$1-(rx|TxRx)-0\$" "\$0 ~ d { print \$1 + 0; exit }" /proc/interrupts)/smp_affinity_list' "$interface" $cpu
+	until_true 20 "interrupts of received packets on CPU $cpu alone" received_on $cpu
+done
 before=$(interrupts_borrower)
 set_link off 0
 set_link on 1

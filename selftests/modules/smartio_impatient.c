@@ -5,7 +5,8 @@
  *
  *     modprobe smartio_impatient type=19 count=1
  *
- * The types are those of smartio_message.h.
+ * With error=-12 the request is not sent, and fails with that error. The types
+ * are those of smartio_message.h.
  */
 #include <linux/completion.h>
 #include <linux/kprobes.h>
@@ -22,6 +23,10 @@ static atomic_t left;
 static unsigned int count = 1;
 module_param(count, uint, 0444);
 MODULE_PARM_DESC(count, "so many of them");
+
+static int error;
+module_param(error, int, 0444);
+MODULE_PARM_DESC(error, "they are not sent, and fail with this; 0: they time out");
 
 static int left_get(char *buf, const struct kernel_param *param)
 {
@@ -49,6 +54,12 @@ static bool impatient_asks(struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
+/* In place of link_call(). */
+static noinline notrace unsigned long impatient_fail(void)
+{
+	return error;
+}
+
 static int impatient_call(struct kprobe *probe, struct pt_regs *regs)
 {
 	const struct wire_message *message =
@@ -56,8 +67,13 @@ static int impatient_call(struct kprobe *probe, struct pt_regs *regs)
 
 	/* a call that failed has left its own */
 	impatient_asks(current, NULL);
-	if (message->type == type && atomic_dec_if_positive(&left) >= 0 &&
-	    !impatient_asks(NULL, current))
+	if (message->type != type || atomic_dec_if_positive(&left) < 0)
+		return 0;
+	if (error) {
+		instruction_pointer_set(regs, (unsigned long)impatient_fail);
+		return 1;
+	}
+	if (!impatient_asks(NULL, current))
 		atomic_inc(&left);
 	return 0;
 }
@@ -68,9 +84,19 @@ static noinline notrace unsigned long impatient_timeout(void)
 	return 0;
 }
 
+/*
+ * A kernel without ftrace makes a jump of a probe that has no such handler, and
+ * that jump ignores where the handler continues (kprobes.rst).
+ */
+static void impatient_after(struct kprobe *probe, struct pt_regs *regs,
+			    unsigned long flags)
+{
+}
+
 static struct kprobe impatient_calls = {
 	.symbol_name = "ntb_smartio:link_call",
 	.pre_handler = impatient_call,
+	.post_handler = impatient_after,
 };
 
 static int impatient_wait(struct kprobe *probe, struct pt_regs *regs)
@@ -92,19 +118,10 @@ static int impatient_wait(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/*
- * A kernel without ftrace makes a jump of a probe that has no such handler, and
- * that jump ignores where impatient_wait() continues (kprobes.rst).
- */
-static void impatient_waited(struct kprobe *probe, struct pt_regs *regs,
-			     unsigned long flags)
-{
-}
-
 static struct kprobe impatient_waits = {
 	.symbol_name = "wait_for_completion_timeout",
 	.pre_handler = impatient_wait,
-	.post_handler = impatient_waited,
+	.post_handler = impatient_after,
 };
 
 static struct kprobe *impatient_probes[] = {

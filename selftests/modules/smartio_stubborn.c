@@ -2,7 +2,8 @@
 /*
  * smartio_stubborn: a driver of QEMU's "edu" that takes its time. Its probe or
  * its removal waits until the function is lost, or it keeps the function in its
- * removal. Nothing of that lasts longer than STUBBORN_MS.
+ * removal. Nothing of that lasts longer than STUBBORN_MS. It notes whether
+ * error_detected() came before its removal.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -29,6 +30,11 @@ static bool noticed;
 module_param(noticed, bool, 0444);
 MODULE_PARM_DESC(noticed, "the last wait ended with a loss");
 
+static bool detected;
+static bool warned;
+module_param(warned, bool, 0444);
+MODULE_PARM_DESC(warned, "before the last removal error_detected() said that the function is lost");
+
 static bool stubborn_is_lost(struct pci_dev *pdev)
 {
 	return pci_channel_offline(pdev) && !pci_device_is_present(pdev);
@@ -48,6 +54,7 @@ static void stubborn_wait(struct pci_dev *pdev, char *where, bool await)
 
 static int stubborn_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
+	detected = false;
 	if (await_in_probe)
 		stubborn_wait(pdev, "probe", true);
 	return 0;
@@ -55,9 +62,22 @@ static int stubborn_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 static void stubborn_remove(struct pci_dev *pdev)
 {
+	WRITE_ONCE(warned, detected);
 	if (await_in_remove || keep)
 		stubborn_wait(pdev, "remove", await_in_remove);
 }
+
+/* The caller has the device's lock, as that of the probe and of the removal. */
+static pci_ers_result_t stubborn_error_detected(struct pci_dev *pdev,
+						pci_channel_state_t state)
+{
+	detected |= state == pci_channel_io_perm_failure;
+	return PCI_ERS_RESULT_DISCONNECT;
+}
+
+static const struct pci_error_handlers stubborn_err_handler = {
+	.error_detected = stubborn_error_detected,
+};
 
 static const struct pci_device_id stubborn_ids[] = {
 	{ PCI_DEVICE(0x1234, 0x11e8) },
@@ -69,6 +89,7 @@ static struct pci_driver stubborn_driver = {
 	.id_table = stubborn_ids,
 	.probe = stubborn_probe,
 	.remove = stubborn_remove,
+	.err_handler = &stubborn_err_handler,
 };
 module_pci_driver(stubborn_driver);
 

@@ -55,29 +55,58 @@ spci_msi_req msi() {
 
 TEST(RequestCheck, WhatAFunctionNeedsIsAllowed) {
   EXPECT_EQ(check(spci_describe_req{.op = SPCI_DESCRIBE, .version = SPCI_VERSION, .rsvd = 0}), SPCI_DESCRIBE);
-  EXPECT_EQ(check(spci_master_req{.op = SPCI_MASTER, .on = 1, .rsvd = 0}), SPCI_MASTER);
-  EXPECT_EQ(check(spci_reset_req{.op = SPCI_RESET, .rsvd = 0, .rsvd2 = 0}), SPCI_RESET);
+  EXPECT_EQ(check(spci_master_req{.op = SPCI_MASTER, .on = 1, .serial = 1}), SPCI_MASTER);
+  EXPECT_EQ(check(spci_reset_req{.op = SPCI_RESET, .rsvd = 0, .serial = 2}), SPCI_RESET);
   EXPECT_EQ(check(msi()), SPCI_MSI);
   EXPECT_EQ(Vectors({vector(0), vector(7, SPCI_MASKED)}).check(), SPCI_VECTORS);
   EXPECT_EQ(Vectors({vector(3, SPCI_MASKED, 0)}).check(), SPCI_VECTORS);
 }
 
 TEST(RequestCheck, NothingIsShortOrLong) {
-  const spci_master_req master{.op = SPCI_MASTER, .on = 1, .rsvd = 0};
+  const spci_master_req master{.op = SPCI_MASTER, .on = 1, .serial = 1};
   EXPECT_EQ(check(master, kLimits, 0), -EINVAL);
   EXPECT_EQ(check(master, kLimits, 1), -EINVAL);
   EXPECT_EQ(check(master, kLimits, sizeof(master) - 1), -EINVAL);
   EXPECT_EQ(check(msi(), kLimits, sizeof(spci_msi_req) - 1), -EINVAL);
 }
 
+TEST(RequestCheck, RsvdIsZero) {
+  EXPECT_EQ(check(spci_describe_req{.op = SPCI_DESCRIBE, .version = SPCI_VERSION, .rsvd = 1}), -EINVAL);
+  EXPECT_EQ(check(spci_reset_req{.op = SPCI_RESET, .rsvd = 1, .serial = 2}), -EINVAL);
+}
+
+TEST(RequestCheck, NoneIsExecutedAfterALaterOne) {
+  u32 last = 0;
+  const auto newer = [&last](u32 serial) {
+    const spci_master_req request{.op = SPCI_MASTER, .on = 1, .serial = serial};
+    return spci_request_newer(&request, &last);
+  };
+  EXPECT_FALSE(newer(0));
+  EXPECT_TRUE(newer(1));
+  EXPECT_FALSE(newer(1));
+  EXPECT_TRUE(newer(3));
+  EXPECT_FALSE(newer(2));
+  EXPECT_EQ(last, 3U);
+  last = UINT32_MAX;
+  EXPECT_FALSE(newer(UINT32_MAX - 1));
+  EXPECT_TRUE(newer(0));
+  EXPECT_TRUE(newer(1));
+}
+
+TEST(RequestCheck, TheSerialHasOnePlaceInAll) {
+  EXPECT_EQ(offsetof(spci_master_req, serial), offsetof(spci_ordered, serial));
+  EXPECT_EQ(offsetof(spci_vectors_req, serial), offsetof(spci_ordered, serial));
+  EXPECT_EQ(offsetof(spci_msi_req, serial), offsetof(spci_ordered, serial));
+  EXPECT_EQ(offsetof(spci_reset_req, serial), offsetof(spci_ordered, serial));
+}
+
 TEST(RequestCheck, UnknownOperationsAreRefused) {
   for (const unsigned op : {0U, 6U, 255U, 65535U})
-    EXPECT_EQ(check(spci_master_req{.op = static_cast<std::uint16_t>(op), .on = 0, .rsvd = 0}), -EINVAL) << op;
+    EXPECT_EQ(check(spci_master_req{.op = static_cast<std::uint16_t>(op), .on = 0, .serial = 1}), -EINVAL) << op;
 }
 
 TEST(RequestCheck, MasterIsOnOrOff) {
-  EXPECT_EQ(check(spci_master_req{.op = SPCI_MASTER, .on = 2, .rsvd = 0}), -EINVAL);
-  EXPECT_EQ(check(spci_master_req{.op = SPCI_MASTER, .on = 1, .rsvd = 1}), -EINVAL);
+  EXPECT_EQ(check(spci_master_req{.op = SPCI_MASTER, .on = 2, .serial = 1}), -EINVAL);
 }
 
 TEST(RequestCheck, EntriesOutsideTheTableAreRefused) {
@@ -101,13 +130,8 @@ TEST(RequestCheck, TheCountIsThatOfTheEntries) {
 
 TEST(RequestCheck, MsiWithOneThingWrongIsRefused) {
   const std::vector<std::function<void(spci_msi_req&)>> wrongs = {
-      [](auto& r) { r.on = 2; },
-      [](auto& r) { r.order = 3; },
-      [](auto& r) { r.rsvd = 1; },
-      [](auto& r) { r.data = 0x10000; },
-      [](auto& r) { r.data = 0x41; },
-      [](auto& r) { r.addr = 0; },
-      [](auto& r) { r.addr = kMessage + 1; },
+      [](auto& r) { r.on = 2; },      [](auto& r) { r.order = 3; }, [](auto& r) { r.data = 0x10000; },
+      [](auto& r) { r.data = 0x41; }, [](auto& r) { r.addr = 0; },  [](auto& r) { r.addr = kMessage + 1; },
   };
   for (std::size_t i = 0; i < wrongs.size(); ++i) {
     spci_msi_req request = msi();
