@@ -32,6 +32,10 @@ static const struct kernel_param_ops left_ops = { .get = left_get };
 module_param_cb(left, &left_ops, NULL, 0444);
 MODULE_PARM_DESC(left, "so many of them are still to come");
 
+static bool early;
+module_param(early, bool, 0444);
+MODULE_PARM_DESC(early, "an answer was there before the wait for it, and was taken");
+
 /* More than the code of link_call(). */
 #define IMPATIENT_CODE	4096
 
@@ -83,9 +87,8 @@ static int impatient_wait(struct kprobe *probe, struct pt_regs *regs)
 	if (from - (unsigned long)impatient_calls.addr > IMPATIENT_CODE ||
 	    !impatient_asks(current, NULL))
 		return 0;
-	/* The answer is here already: another request's will be late. */
 	if (READ_ONCE(answered->done)) {
-		atomic_inc(&left);
+		early = true;
 		return 0;
 	}
 	instruction_pointer_set(regs, (unsigned long)impatient_timeout);
