@@ -91,7 +91,10 @@ set(OCFS2_HERE clusterfs/ocfs2-workload)
 set(SHARE_HERE ${SHARE})
 list(REMOVE_ITEM SHARE_HERE share/swap)
 set(FEW share/quota)
+# A host that stands still for half a minute.
+set(STOPPED)
 if(SMARTIO_LONG)
+  set(STOPPED share/stopped)
   set(SHARE_HERE ${SHARE})
   set(NVME_HERE ${NVME})
   set(NTB_HERE ${NTB} ntb/kselftest-tool)
@@ -116,7 +119,7 @@ if(SMARTIO_LONG)
   list(APPEND FEW share/timer)
 endif()
 
-on_cluster(share star share/ledger ${SHARE_HERE} ${HOSTILE} ${GFS2_HERE})
+on_cluster(share star share/ledger ${SHARE_HERE} ${STOPPED} ${HOSTILE} ${GFS2_HERE})
 on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS} ${LENDING_NOIOMMU})
 on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_IOMMU} ${LENDING_IOMMU})
 # side-by-side brings a pair up besides: here, where few tests hold the CPUs of both.
@@ -180,6 +183,11 @@ endif()
 on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn ${DEVICES}
   lending/two)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
+if(SMARTIO_LONG)
+  on_cluster(drives pair-drives share/announced)
+  # It leaves the lender's memory in pieces.
+  on_cluster(fragmented pair share/fragmented)
+endif()
 # Functions that reach each other, of one lender and of two.
 on_cluster(peers pair-peers lending/peer-to-peer lending/drive-to-drive)
 on_cluster(peers-triangle triangle-peers lending/two-lenders)

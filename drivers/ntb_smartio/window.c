@@ -8,6 +8,7 @@
 #include <linux/iommu.h>
 #include <linux/log2.h>
 #include <linux/module.h>
+#include <linux/ratelimit.h>
 #include <linux/slab.h>
 
 #include "link.h"
@@ -359,6 +360,8 @@ static bool link_within_own(struct ntb_link *link, u64 base, u64 size,
 	return false;
 }
 
+static DEFINE_RATELIMIT_STATE(no_window, 600 * HZ, 4);
+
 /*
  * Lets the other side reach something outside aperture 0. The announcement
  * precedes any message sent after this. The window is open until
@@ -409,7 +412,8 @@ int link_window_need(struct ntb_link *link, u64 base, u64 size,
 			aperture->size = 0;
 	}
 	mutex_unlock(&link->window_lock);
-	if (ret == -ENOSPC)
+	/* a client asks again every ten seconds, for each drive */
+	if (ret == -ENOSPC && __ratelimit(&no_window))
 		dev_err(link->base.dma,
 			"%s: no memory window is left for %s (%#llx, %#llx bytes)\n",
 			link->base.name, what, base, size);

@@ -50,6 +50,24 @@ static bool path_irq_moved(struct smartio_irq *irq,
 	return moved;
 }
 
+/*
+ * It has moved, and no message shows it: between sessions, or for the session
+ * that begins. x86 moves an interrupt again only when it came after the last
+ * move. Returns whether it is to be raised here.
+ */
+static bool path_irq_still(struct smartio_irq *irq)
+{
+	bool still;
+
+	raw_spin_lock_irq(&irq->lock);
+	still = irq->unsettled &&
+		(!irq->sent.addr ||
+		 irq_message_equal(&irq->sent, &irq->message));
+	irq->unsettled = false;
+	raw_spin_unlock_irq(&irq->lock);
+	return still;
+}
+
 /* The lender may have executed the request, or may yet: the answer is late. */
 static void path_irq_unsure(struct smartio_irq *irq,
 			    const struct smartio_irq_message *from,
@@ -86,6 +104,8 @@ static bool path_irq_move(struct smartio_irq *irq)
 	struct smartio_irq_message from, to;
 	int ret, tries = 0;
 
+	if (path_irq_still(irq))
+		path->ops->irq_settled(path, irq);
 	while (path_irq_moved(irq, &from, &to)) {
 		ret = path->ops->irq_move(path, smartio_path_session(path),
 					  irq->vector, &from, &to, IRQ_MOVE_MS);
@@ -127,8 +147,10 @@ static void path_irq_work(struct work_struct *work)
 /* Under irq->lock. */
 static void irq_queue(struct smartio_irq *irq)
 {
-	if (irq->sent.addr &&
-	    (irq->tried.addr || !irq_message_equal(&irq->sent, &irq->message)))
+	if (irq->unsettled ||
+	    (irq->sent.addr &&
+	     (irq->tried.addr ||
+	      !irq_message_equal(&irq->sent, &irq->message))))
 		mod_delayed_work(irq_wq, &irq->work, 0);
 }
 
@@ -149,6 +171,7 @@ void smartio_irq_set(struct smartio_irq *irq, u64 addr, u32 data)
 	raw_spin_lock_irqsave(&irq->lock, flags);
 	irq->message.addr = addr;
 	irq->message.data = data;
+	irq->unsettled = irq->allocated;
 	irq_queue(irq);
 	raw_spin_unlock_irqrestore(&irq->lock, flags);
 }
@@ -246,6 +269,52 @@ void smartio_irq_sent(struct smartio_irq *irq, unsigned int vector,
 }
 EXPORT_SYMBOL_GPL(smartio_irq_sent);
 
+/* The device sends it no more; only if it is @kept it may still move. */
+static void path_irq_over(struct smartio_irq *irq, bool kept)
+{
+	raw_spin_lock_irq(&irq->lock);
+	irq->sent.addr = 0;
+	irq->tried.addr = 0;
+	irq->allocated = kept;
+	irq->unsettled &= kept;
+	raw_spin_unlock_irq(&irq->lock);
+	cancel_delayed_work_sync(&irq->work);
+	raw_spin_lock_irq(&irq->lock);
+	irq_queue(irq);
+	raw_spin_unlock_irq(&irq->lock);
+}
+
+/**
+ * smartio_irq_over() - the session in which the device sent it is over
+ * @sdev: the path
+ * @irq: from smartio_irq_alloc(); one that failed, or is all
+ *	zero, is ignored
+ *
+ * A handler that runs has returned when this does. It is kept for the next
+ * session: the driver gives that smartio_irq_message(), and then calls
+ * smartio_irq_sent(). So recovery waits neither for memory nor for a CPU that
+ * comes or goes. An interrupt of the local path is freed, as it belongs to the
+ * device.
+ *
+ * Context: process, may sleep.
+ * Return: whether it is kept.
+ */
+bool smartio_irq_over(struct smartio_device *sdev, struct smartio_irq *irq)
+{
+	struct smartio_path *path = to_path(sdev);
+
+	if (!irq->allocated)
+		return false;
+	if (!path->ops->irq_move) {
+		smartio_irq_free(sdev, irq);
+		return false;
+	}
+	path_irq_over(irq, true);
+	synchronize_irq(irq->virq);
+	return true;
+}
+EXPORT_SYMBOL_GPL(smartio_irq_over);
+
 /**
  * smartio_irq_free() - give an interrupt back
  * @sdev: the path
@@ -264,12 +333,8 @@ void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq)
 
 	if (!irq->allocated)
 		return;
-	raw_spin_lock_irq(&irq->lock);
-	irq->sent.addr = 0;
-	raw_spin_unlock_irq(&irq->lock);
-	cancel_delayed_work_sync(&irq->work);
+	path_irq_over(irq, false);
 	path->ops->irq_free(path, irq);
-	irq->allocated = false;
 }
 EXPORT_SYMBOL_GPL(smartio_irq_free);
 

@@ -315,17 +315,35 @@ static int snvme_queue_place(struct snvme_queue *q,
 	return 0;
 }
 
+/*
+ * That of the session before serves, unless the queue is for other CPUs now.
+ * @cpus: NULL if there was no memory to tell.
+ */
+static int snvme_queue_irq_alloc(struct snvme_queue *q,
+				 const struct cpumask *cpus)
+{
+	struct smartio_device *sdev = q->path->sdev;
+	int ret;
+
+	if (q->irq_kept && (!cpus || cpumask_equal(cpus, &q->irq_cpus)))
+		return 0;
+	smartio_irq_free(sdev, &q->irq);
+	snprintf(q->irq_name, sizeof(q->irq_name), "nvme%dq%u",
+		 q->path->ctrl.instance, q->index + 1);
+	ret = smartio_irq_alloc(sdev, cpus, q->ops->interrupt, q->irq_name, q,
+				&q->irq);
+	q->irq_kept = !ret;
+	cpumask_copy(&q->irq_cpus, cpus ?: cpu_none_mask);
+	return ret;
+}
+
 static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
 			   struct snvme_create_req *req)
 {
 	struct smartio_irq_message message;
 	struct snvme_path *path = q->path;
-	int ret;
+	int ret = snvme_queue_irq_alloc(q, cpus);
 
-	snprintf(q->irq_name, sizeof(q->irq_name), "nvme%dq%u",
-		 path->ctrl.instance, q->index + 1);
-	ret = smartio_irq_alloc(path->sdev, cpus, q->ops->interrupt,
-				q->irq_name, q, &q->irq);
 	if (ret == -ENOSPC) {
 		q->timed = true;
 		dev_warn(path->ctrl.device,
@@ -444,7 +462,7 @@ void snvme_queue_close(struct snvme_queue *q)
 {
 	struct smartio_device *sdev = q->path->sdev;
 
-	smartio_irq_free(sdev, &q->irq);
+	q->irq_kept = smartio_irq_over(sdev, &q->irq);
 	hrtimer_cancel(&q->timer);
 	smartio_unmap_bar(sdev, q->db);
 	smartio_unmap_bar(sdev, q->cmb);
@@ -485,6 +503,7 @@ void snvme_queue_free(struct snvme_queue *q)
 {
 	if (!q->path)
 		return;
+	smartio_irq_free(q->path->sdev, &q->irq);
 	smartio_dma_free(q->path->sdev, q->own_size, q->own, q->own_dma);
 	smartio_dma_free(q->path->sdev, q->cq_size, q->cq, q->cq_dma);
 	q->own = NULL;

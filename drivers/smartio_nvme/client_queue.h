@@ -87,6 +87,8 @@ struct snvme_queue_ops {
  * @cmb: SQ in the controller's memory
  * @db: mapping of the doorbells
  * @irq: interrupt
+ * @irq_kept: it is there, also between sessions
+ * @irq_cpus: for which CPUs
  * @irq_name: its name
  * @timer: see @timed
  * @armed: bit 0: @timer is started, or about to be
@@ -132,6 +134,8 @@ struct snvme_queue {
 	void __iomem *cmb;
 	void __iomem *db;
 	struct smartio_irq irq;
+	bool irq_kept;
+	struct cpumask irq_cpus;
 	char irq_name[32];
 	struct hrtimer timer;
 	unsigned long armed;

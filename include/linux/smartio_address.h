@@ -43,11 +43,12 @@ struct smartio_irq {
 	void *context;
 	bool allocated;
 	void *private;
-	raw_spinlock_t lock;			/* message, sent, tried */
+	raw_spinlock_t lock;			/* all below, allocated */
 	struct smartio_irq_message message;	/* that interrupts */
 	struct smartio_irq_message sent;	/* by the device; addr 0: none */
 	struct smartio_irq_message tried;	/* perhaps by now; addr 0: none */
 	unsigned int vector;			/* of the device, for @sent */
+	bool unsettled;				/* not seen since it moved */
 	unsigned int retry_ms;
 	struct delayed_work work;
 };

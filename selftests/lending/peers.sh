@@ -43,8 +43,10 @@ late_answer() {
 	result() { on borrower cat "/sys/module/peer_edu/parameters/$1"; }
 	asked_late() {
 		sh_on borrower 'modprobe smartio_impatient type=$1 && taskset -c 0 modprobe peer_edu target=$2 bar=$3 || exit 126
-			left=$(cat /sys/module/smartio_impatient/parameters/left) && modprobe -r smartio_impatient || exit 126
-			[ "$left" = 0 ] || { modprobe -r peer_edu; false; }' "$type" "$2" "${3:-2}"
+			cd /sys/module/smartio_impatient/parameters
+			[ "$(cat left)" = 0 ] || exit 126
+			early=$(cat early) && cd / && modprobe -r smartio_impatient || exit 126
+			[ "$early" = 0 ] || { modprobe -r peer_edu; false; }' "$type" "$2" "${3:-2}"
 	}
 	# On a busy machine an answer may be there before the wait for it.
 	until_true 60 "a request whose answer is late" asked_late "$@"

@@ -28,14 +28,18 @@ static int error;
 module_param(error, int, 0444);
 MODULE_PARM_DESC(error, "they are not sent, and fail with this; 0: they time out");
 
-static int left_get(char *buf, const struct kernel_param *param)
+static atomic_t early;
+
+static int number_get(char *buf, const struct kernel_param *param)
 {
-	return sysfs_emit(buf, "%d\n", atomic_read(&left));
+	return sysfs_emit(buf, "%d\n", atomic_read((atomic_t *)param->arg));
 }
 
-static const struct kernel_param_ops left_ops = { .get = left_get };
-module_param_cb(left, &left_ops, NULL, 0444);
+static const struct kernel_param_ops number_ops = { .get = number_get };
+module_param_cb(left, &number_ops, &left, 0444);
 MODULE_PARM_DESC(left, "so many of them are still to come");
+module_param_cb(early, &number_ops, &early, 0444);
+MODULE_PARM_DESC(early, "so many had their answer before the wait for it, and took it");
 
 /* More than the code of link_call(). */
 #define IMPATIENT_CODE	4096
@@ -109,9 +113,8 @@ static int impatient_wait(struct kprobe *probe, struct pt_regs *regs)
 	if (from - (unsigned long)impatient_calls.addr > IMPATIENT_CODE ||
 	    !impatient_asks(current, NULL))
 		return 0;
-	/* The answer is here already: another request's will be late. */
 	if (READ_ONCE(answered->done)) {
-		atomic_inc(&left);
+		atomic_inc(&early);
 		return 0;
 	}
 	instruction_pointer_set(regs, (unsigned long)impatient_timeout);
