@@ -14,6 +14,7 @@
  *   mgr_ctrl.c		start, stop, reset; suspension of clients
  *   mgr_cmb.c		the controller memory buffer
  *   mgr_event.c	asynchronous events, passed on to clients
+ *   mgr_relay.c	turns: how many commands of clients the drive has at a time
  *   mgr_adminq.c	the admin queue: hardware and requests
  *   admin_identify.c	Identify data and the effects log: for clients
  *   admin_table.c	admin commands: those that clients may send
@@ -30,7 +31,6 @@
 #include <linux/genalloc.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
-#include <linux/semaphore.h>
 #include <linux/smartio.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -184,7 +184,9 @@ enum mgr_reason {
  * @exclusive: an owner's command that clients must not run beside
  * @exclusive_sent: it is the controller's now
  * @exclusive_work: suspends clients, then sends @exclusive
- * @relays: how many more admin commands of clients the drive may get now
+ * @turns_lock: protects @turns, @relays, mgr_session.relays and .ending
+ * @turns: commands of clients that wait for their turn, the oldest first
+ * @relays: commands of clients that the drive has now
  * @broker_lock: protects @pairs, @nr_pairs, @cmb.pool and
  *	mgr_session.pieces
  * @nr_pairs: I/O queue pairs that the controller gives
@@ -234,7 +236,9 @@ struct mgr {
 	bool exclusive_sent;
 	struct work_struct exclusive_work;
 
-	struct semaphore relays;
+	spinlock_t turns_lock;		/* turns, relays */
+	struct list_head turns;
+	unsigned int relays;
 	struct mutex broker_lock;	/* pairs, CMB */
 	unsigned int nr_pairs;
 	struct mgr_pair *pairs;
@@ -326,7 +330,8 @@ struct mgr_vctrl {
  * @event_sent: BIT(type): reported, and not yet cleared by reading its log
  * @nr_changed: in @changed; above MGR_CHANGED_MAX: too many to name
  * @changed: NSIDs, ascending
- * @relays: how many more of its admin commands the drive may get now
+ * @relays: of its commands that the drive has now
+ * @ending: it gets no turn any more
  * @stale: a reservation shut it out: it ends, and may not change any
  * @outdated: reservations forbid more than its last SNVME_ACCESS reply says
  */
@@ -343,7 +348,8 @@ struct mgr_session {
 	unsigned long event_sent;
 	unsigned int nr_changed;
 	u32 changed[MGR_CHANGED_MAX];
-	struct semaphore relays;
+	unsigned int relays;
+	bool ending;
 	bool stale;
 	bool outdated;
 };
@@ -417,6 +423,11 @@ void mgr_event_arrived(struct mgr *m, u32 result);
 void mgr_event_log_read(struct mgr_session *session, u8 lid);
 void mgr_event_allow(struct mgr_session *session, u32 mask);
 void mgr_event_report(struct mgr_session *session, u32 result);
+
+/* mgr_relay.c */
+int mgr_relay_begin(struct mgr_session *session);
+void mgr_relay_end(struct mgr_session *session);
+void mgr_relay_give_up(struct mgr_session *session);
 
 /* mgr_resv.c */
 void mgr_resv_init(struct mgr *m);

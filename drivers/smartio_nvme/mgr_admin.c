@@ -276,26 +276,6 @@ static void mgr_copy_command(struct nvme_command *cmd, const u8 *sqe)
 }
 
 /*
- * A client's turn comes when fewer of its own commands, and of all clients', are
- * with the drive: so that one with many delays its own. Return: 0 or -EBUSY.
- */
-static int mgr_relay_begin(struct mgr_session *session)
-{
-	if (down_timeout(&session->relays, MGR_RELAY_WAIT_S * HZ))
-		return -EBUSY;
-	if (!down_timeout(&session->m->relays, MGR_RELAY_WAIT_S * HZ))
-		return 0;
-	up(&session->relays);
-	return -EBUSY;
-}
-
-static void mgr_relay_end(struct mgr_session *session)
-{
-	up(&session->m->relays);
-	up(&session->relays);
-}
-
-/*
  * SNVME_ADMIN. @reply_size: room there, then bytes used. Sleeps. Return: 0: the
  * reply has a status; or an error: not executed, or unknown.
  */

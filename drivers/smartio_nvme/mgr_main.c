@@ -243,7 +243,8 @@ static struct mgr *mgr_alloc(struct pci_dev *pdev)
 	mutex_init(&m->suspend_lock);
 	spin_lock_init(&m->exclusive_lock);
 	mutex_init(&m->sessions_lock);
-	sema_init(&m->relays, MGR_RELAYS);
+	spin_lock_init(&m->turns_lock);
+	INIT_LIST_HEAD(&m->turns);
 	INIT_LIST_HEAD(&m->sessions);
 	INIT_LIST_HEAD(&m->vctrls);
 	mgr_resv_init(m);

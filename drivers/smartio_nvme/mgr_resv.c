@@ -45,7 +45,10 @@ void mgr_resv_exit(struct mgr *m)
 	}
 }
 
-/* The namespace's own name; fails if there is none of this number. */
+/*
+ * The namespace's own name; fails if there is none of this number. In a turn of
+ * the client's, see mgr_relay.c.
+ */
 static int mgr_resv_uid(struct mgr *m, u32 nsid, u8 *uid)
 {
 	static const u8 none[16];
@@ -413,7 +416,11 @@ static int mgr_resv_execute(struct mgr_session *session, u32 nsid,
 	u8 uid[16];
 	int ret, settled;
 
+	ret = mgr_relay_begin(session);
+	if (ret)
+		return ret;
 	ret = mgr_resv_uid(m, nsid, uid);
+	mgr_relay_end(session);
 	if (ret)
 		return ret;
 	mutex_lock(&m->resv_change);
