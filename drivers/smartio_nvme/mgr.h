@@ -199,11 +199,11 @@ enum mgr_reason {
  * @events: BIT(type) of asynchronous events that have arrived
  * @event_result: the last one of each type
  * @event_work: passes @events on to sessions
- * @resv_change: one change of reservations at a time, and @resv_sequence
+ * @resv_wq: runs one request for reservations at a time
  * @resv_lock: protects @resv, mgr_session.stale and .outdated, which change
- *	under @resv_change; before sessions_lock
+ *	on @resv_wq; before sessions_lock
  * @resv: struct mgr_resv
- * @resv_sequence: of the file's last version
+ * @resv_sequence: of the file's last version; of @resv_wq
  */
 struct mgr {
 	struct nvme_ctrl ctrl;
@@ -251,7 +251,7 @@ struct mgr {
 	u32 event_result[8];
 	struct work_struct event_work;
 
-	struct mutex resv_change;	/* one change of reservations at a time */
+	struct workqueue_struct *resv_wq;
 	struct mutex resv_lock;		/* reservations */
 	struct list_head resv;
 	u64 resv_sequence;
@@ -332,6 +332,7 @@ struct mgr_vctrl {
  * @changed: NSIDs, ascending
  * @relays: of its commands that the drive has now
  * @ending: it gets no turn any more
+ * @resv_wait: requests of it that wait for a job on mgr.resv_wq
  * @stale: a reservation shut it out: it ends, and may not change any
  * @outdated: reservations forbid more than its last SNVME_ACCESS reply says
  */
@@ -350,6 +351,7 @@ struct mgr_session {
 	u32 changed[MGR_CHANGED_MAX];
 	unsigned int relays;
 	bool ending;
+	wait_queue_head_t resv_wait;
 	bool stale;
 	bool outdated;
 };
@@ -430,7 +432,8 @@ void mgr_relay_end(struct mgr_session *session);
 void mgr_relay_give_up(struct mgr_session *session);
 
 /* mgr_resv.c */
-void mgr_resv_init(struct mgr *m);
+int mgr_resv_init(struct mgr *m);
+void mgr_resv_stop(struct mgr *m);
 void mgr_resv_exit(struct mgr *m);
 int mgr_resv_command(struct mgr_session *session,
 		     const struct snvme_admin *command,
@@ -441,7 +444,8 @@ int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
 		     u32 *value);
 int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value);
 void mgr_resv_log(struct mgr_session *session, void *page, bool retain);
-void mgr_resv_identity(struct mgr_session *session, const u8 *host_id);
+int mgr_resv_identity(struct mgr_session *session, const u8 *host_id);
+void mgr_resv_give_up(struct mgr_session *session);
 
 /* mgr_resv_file.c */
 int mgr_resv_save(struct mgr *m, const struct resv_ns *changed);

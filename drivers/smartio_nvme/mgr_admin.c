@@ -180,8 +180,7 @@ static int mgr_host_id(struct mgr_command *c, bool set)
 		u8 id[RESV_HOST_BYTES] = { };
 
 		memcpy(id, c->in, len);
-		mgr_resv_identity(session, id);
-		return 0;
+		return mgr_resv_identity(session, id);
 	}
 	mutex_lock(&session->m->sessions_lock);
 	memcpy(c->data, vctrl->host_id, len);

@@ -95,7 +95,7 @@ void mgr_relay_give_up(struct mgr_session *session)
 	struct mgr_turn *turn, *next;
 
 	spin_lock(&m->turns_lock);
-	session->ending = true;
+	WRITE_ONCE(session->ending, true);
 	list_for_each_entry_safe(turn, next, &m->turns, entry)
 		if (turn->session == session)
 			mgr_relay_leave(turn, false);

@@ -94,6 +94,7 @@ static int mgr_open(struct smartio_session *s)
 	session->s = s;
 	session->incarnation = mgr_incarnation(m);
 	INIT_LIST_HEAD(&session->pieces);
+	init_waitqueue_head(&session->resv_wait);
 	s->context = session;
 	mutex_lock(&m->sessions_lock);
 	session->vctrl = mgr_vctrl_get(m, s);
@@ -112,6 +113,7 @@ static int mgr_open(struct smartio_session *s)
 static void mgr_ending(struct smartio_session *s)
 {
 	mgr_relay_give_up(s->context);
+	mgr_resv_give_up(s->context);
 }
 
 static void mgr_close(struct smartio_session *s)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// nvme_admin DEVICE [io]: sends the admin commands of its standard input to a controller (/dev/nvmeN), one a line; with "io", the I/O
-// commands to a namespace (/dev/nvmeXnY):
+// nvme_admin DEVICE [io]: sends the admin commands of its standard input to a controller (/dev/nvmeN), one a line; with
+// "io", the I/O commands to a namespace (/dev/nvmeXnY):
 //
 //   OPCODE NSID CDW10 CDW11 [in BYTES | out HEX]
 //
