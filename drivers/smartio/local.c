@@ -348,7 +348,8 @@ static int local_segment_alloc(struct smartio_path *path, u64 id,
 		segment->device_addr = new.device_addr;
 		segment->handle = new.handle;
 	} else if (segment->cpu) {
-		local_dma_free(path, segment->size, segment->cpu, segment->dma);
+		/* there may be no such piece for the next attempt either */
+		local_kept_add(path, segment->size, segment->cpu, segment->dma);
 	}
 	local_leave(session);
 	return ret;

@@ -116,6 +116,8 @@ static void session_finish(struct session *session, bool opened)
 {
 	struct smartio_export *export = session->s.export;
 
+	if (opened && export->ops->ending)
+		export->ops->ending(&session->s);
 	/* Running requests must end by themselves; name the session if not. */
 	while (!wait_event_timeout(session->idle, !READ_ONCE(session->running),
 				   30 * HZ))

@@ -14,6 +14,7 @@
  *   mgr_ctrl.c		start, stop, reset; suspension of clients
  *   mgr_cmb.c		the controller memory buffer
  *   mgr_event.c	asynchronous events, passed on to clients
+ *   mgr_relay.c	turns: how many commands of clients the drive has at a time
  *   mgr_adminq.c	the admin queue: hardware and requests
  *   admin_identify.c	Identify data and the effects log: for clients
  *   admin_table.c	admin commands: those that clients may send
@@ -30,7 +31,6 @@
 #include <linux/genalloc.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
-#include <linux/semaphore.h>
 #include <linux/smartio.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -184,7 +184,9 @@ enum mgr_reason {
  * @exclusive: an owner's command that clients must not run beside
  * @exclusive_sent: it is the controller's now
  * @exclusive_work: suspends clients, then sends @exclusive
- * @relays: how many more admin commands of clients the drive may get now
+ * @turns_lock: protects @turns, @relays, mgr_session.relays and .ending
+ * @turns: commands of clients that wait for their turn, the oldest first
+ * @relays: commands of clients that the drive has now
  * @broker_lock: protects @pairs, @nr_pairs, @cmb.pool and
  *	mgr_session.pieces
  * @nr_pairs: I/O queue pairs that the controller gives
@@ -197,11 +199,11 @@ enum mgr_reason {
  * @events: BIT(type) of asynchronous events that have arrived
  * @event_result: the last one of each type
  * @event_work: passes @events on to sessions
- * @resv_change: one change of reservations at a time, and @resv_sequence
+ * @resv_wq: runs one request for reservations at a time
  * @resv_lock: protects @resv, mgr_session.stale and .outdated, which change
- *	under @resv_change; before sessions_lock
+ *	on @resv_wq; before sessions_lock
  * @resv: struct mgr_resv
- * @resv_sequence: of the file's last version
+ * @resv_sequence: of the file's last version; of @resv_wq
  */
 struct mgr {
 	struct nvme_ctrl ctrl;
@@ -234,7 +236,9 @@ struct mgr {
 	bool exclusive_sent;
 	struct work_struct exclusive_work;
 
-	struct semaphore relays;
+	spinlock_t turns_lock;		/* turns, relays */
+	struct list_head turns;
+	unsigned int relays;
 	struct mutex broker_lock;	/* pairs, CMB */
 	unsigned int nr_pairs;
 	struct mgr_pair *pairs;
@@ -247,7 +251,7 @@ struct mgr {
 	u32 event_result[8];
 	struct work_struct event_work;
 
-	struct mutex resv_change;	/* one change of reservations at a time */
+	struct workqueue_struct *resv_wq;
 	struct mutex resv_lock;		/* reservations */
 	struct list_head resv;
 	u64 resv_sequence;
@@ -326,7 +330,9 @@ struct mgr_vctrl {
  * @event_sent: BIT(type): reported, and not yet cleared by reading its log
  * @nr_changed: in @changed; above MGR_CHANGED_MAX: too many to name
  * @changed: NSIDs, ascending
- * @relays: how many more of its admin commands the drive may get now
+ * @relays: of its commands that the drive has now
+ * @ending: it gets no turn any more
+ * @resv_wait: requests of it that wait for a job on mgr.resv_wq
  * @stale: a reservation shut it out: it ends, and may not change any
  * @outdated: reservations forbid more than its last SNVME_ACCESS reply says
  */
@@ -343,7 +349,9 @@ struct mgr_session {
 	unsigned long event_sent;
 	unsigned int nr_changed;
 	u32 changed[MGR_CHANGED_MAX];
-	struct semaphore relays;
+	unsigned int relays;
+	bool ending;
+	wait_queue_head_t resv_wait;
 	bool stale;
 	bool outdated;
 };
@@ -418,8 +426,14 @@ void mgr_event_log_read(struct mgr_session *session, u8 lid);
 void mgr_event_allow(struct mgr_session *session, u32 mask);
 void mgr_event_report(struct mgr_session *session, u32 result);
 
+/* mgr_relay.c */
+int mgr_relay_begin(struct mgr_session *session);
+void mgr_relay_end(struct mgr_session *session);
+void mgr_relay_give_up(struct mgr_session *session);
+
 /* mgr_resv.c */
-void mgr_resv_init(struct mgr *m);
+int mgr_resv_init(struct mgr *m);
+void mgr_resv_stop(struct mgr *m);
 void mgr_resv_exit(struct mgr *m);
 int mgr_resv_command(struct mgr_session *session,
 		     const struct snvme_admin *command,
@@ -430,7 +444,8 @@ int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
 		     u32 *value);
 int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value);
 void mgr_resv_log(struct mgr_session *session, void *page, bool retain);
-void mgr_resv_identity(struct mgr_session *session, const u8 *host_id);
+int mgr_resv_identity(struct mgr_session *session, const u8 *host_id);
+void mgr_resv_give_up(struct mgr_session *session);
 
 /* mgr_resv_file.c */
 int mgr_resv_save(struct mgr *m, const struct resv_ns *changed);

@@ -180,8 +180,7 @@ static int mgr_host_id(struct mgr_command *c, bool set)
 		u8 id[RESV_HOST_BYTES] = { };
 
 		memcpy(id, c->in, len);
-		mgr_resv_identity(session, id);
-		return 0;
+		return mgr_resv_identity(session, id);
 	}
 	mutex_lock(&session->m->sessions_lock);
 	memcpy(c->data, vctrl->host_id, len);
@@ -273,26 +272,6 @@ static void mgr_copy_command(struct nvme_command *cmd, const u8 *sqe)
 	cmd->common.cdw2[1] = 0;
 	cmd->common.metadata = 0;
 	memset(&cmd->common.dptr, 0, sizeof(cmd->common.dptr));
-}
-
-/*
- * A client's turn comes when fewer of its own commands, and of all clients', are
- * with the drive: so that one with many delays its own. Return: 0 or -EBUSY.
- */
-static int mgr_relay_begin(struct mgr_session *session)
-{
-	if (down_timeout(&session->relays, MGR_RELAY_WAIT_S * HZ))
-		return -EBUSY;
-	if (!down_timeout(&session->m->relays, MGR_RELAY_WAIT_S * HZ))
-		return 0;
-	up(&session->relays);
-	return -EBUSY;
-}
-
-static void mgr_relay_end(struct mgr_session *session)
-{
-	up(&session->m->relays);
-	up(&session->relays);
 }
 
 /*

@@ -243,16 +243,19 @@ static struct mgr *mgr_alloc(struct pci_dev *pdev)
 	mutex_init(&m->suspend_lock);
 	spin_lock_init(&m->exclusive_lock);
 	mutex_init(&m->sessions_lock);
-	sema_init(&m->relays, MGR_RELAYS);
+	spin_lock_init(&m->turns_lock);
+	INIT_LIST_HEAD(&m->turns);
 	INIT_LIST_HEAD(&m->sessions);
 	INIT_LIST_HEAD(&m->vctrls);
-	mgr_resv_init(m);
 	mgr_init_works(m);
 	m->id = kzalloc(sizeof(*m->id), GFP_KERNEL);
 	m->wq = alloc_workqueue("%s", WQ_MEM_RECLAIM | WQ_UNBOUND, 0,
 				KBUILD_MODNAME);
-	if (m->id && m->wq && !mgr_pairs_setup(m))
-		return m;
+	if (m->id && m->wq && !mgr_resv_init(m)) {
+		if (!mgr_pairs_setup(m))
+			return m;
+		mgr_resv_stop(m);
+	}
 	if (m->wq)
 		destroy_workqueue(m->wq);
 	kfree(m->id);
@@ -411,6 +414,7 @@ uninit:
 put:
 	mgr_adminq_free(m);
 	mgr_unmap_device(m);
+	mgr_resv_stop(m);
 	destroy_workqueue(m->wq);
 	nvme_put_ctrl(ctrl);
 	return ret < 0 ? ret : -EIO;
@@ -420,6 +424,7 @@ free_queue:
 unmap:
 	mgr_unmap_device(m);
 free:
+	mgr_resv_stop(m);
 	destroy_workqueue(m->wq);
 	kvfree(m->pairs);
 	kfree(m->id);
@@ -449,6 +454,7 @@ static void mgr_remove(struct pci_dev *pdev)
 		nvme_reset_ctrl(ctrl);
 	mgr_report_users(m);
 	mgr_unexport(m);
+	mgr_resv_stop(m);
 	cancel_delayed_work_sync(&m->watch_work);
 	mgr_take_down(m);
 	mgr_free_irq(m);

@@ -15,11 +15,15 @@
  * for no other. So no two can wait for each other's end: one that waits was
  * marked after those it waits for, or never.
  *
- * There are two locks: resv_change for a change, which may have to be written
- * to a file, and resv_lock for the reservations. SNVME_ACCESS waits for no
- * file.
+ * A change may have to be written to a file, which may take any time: the file
+ * may even be on a disk that waits for a reset of this controller. So a worker
+ * makes it, one at a time, and the request waits for that only as long as its
+ * session lasts. The worker continues without it: afterwards memory has the
+ * same as the file. Later requests, also of that host, come after it.
+ * SNVME_ACCESS waits for no file.
  */
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "mgr.h"
 #include "mgr_trace.h"
@@ -27,14 +31,59 @@
 #define IDENTIFY_TIMEOUT_S	30
 #define MASK_BITS		0x0e
 
-void mgr_resv_init(struct mgr *m)
+/**
+ * struct mgr_resv_job - a request of a client, for the worker
+ * @work: on mgr.resv_wq
+ * @m: the controller
+ * @run: does it. Return: 0, an NVMe status or a negative error
+ * @vctrl: whose
+ * @session: which waits for it, under resv_lock; NULL: none does any more
+ * @over: it is through, under resv_lock
+ * @ret: what @run returned, or -EAGAIN: the session is shut out
+ * @nsid: the namespace
+ * @uid: its own name
+ * @command: a reservation command
+ * @set: a feature is set, not read
+ * @value: of the feature
+ * @host_id: to be set
+ * @size: bytes of @data
+ * @data: a report
+ */
+struct mgr_resv_job {
+	struct work_struct work;
+	struct mgr *m;
+	int (*run)(struct mgr_resv_job *job);
+	struct mgr_vctrl *vctrl;
+	struct mgr_session *session;
+	bool over;
+	int ret;
+	u32 nsid;
+	u8 uid[16];
+	struct resv_command command;
+	bool set;
+	u32 value;
+	u8 host_id[RESV_HOST_BYTES];
+	u32 size;
+	u8 data[];
+};
+
+/* Return: 0 or -ENOMEM. */
+int mgr_resv_init(struct mgr *m)
 {
-	mutex_init(&m->resv_change);
 	mutex_init(&m->resv_lock);
 	INIT_LIST_HEAD(&m->resv);
+	m->resv_wq = alloc_ordered_workqueue("%s_resv", WQ_MEM_RECLAIM,
+					     KBUILD_MODNAME);
+	return m->resv_wq ? 0 : -ENOMEM;
 }
 
-/* @m is without sessions. */
+/* @m is without sessions; a file may still be written. */
+void mgr_resv_stop(struct mgr *m)
+{
+	destroy_workqueue(m->resv_wq);
+}
+
+/* The worker has stopped. */
 void mgr_resv_exit(struct mgr *m)
 {
 	struct mgr_resv *resv, *next;
@@ -45,7 +94,10 @@ void mgr_resv_exit(struct mgr *m)
 	}
 }
 
-/* The namespace's own name; fails if there is none of this number. */
+/*
+ * The namespace's own name; fails if there is none of this number. In a turn of
+ * the client's, see mgr_relay.c.
+ */
 static int mgr_resv_uid(struct mgr *m, u32 nsid, u8 *uid)
 {
 	static const u8 none[16];
@@ -71,7 +123,7 @@ static int mgr_resv_uid(struct mgr *m, u32 nsid, u8 *uid)
 	return ret;
 }
 
-/* Under both locks: one of this number and name, made if there is none. */
+/* Of the worker, under resv_lock: one of this number and name, made if needed. */
 static struct mgr_resv *mgr_resv_get(struct mgr *m, u32 nsid, const u8 *uid)
 {
 	struct mgr_resv *resv;
@@ -253,16 +305,17 @@ static bool mgr_resv_aborts(const struct resv_command *command,
 }
 
 /*
- * Under both locks. A host that loses something by its own command needn't be
- * waited for: it asks again before that command completes, and until then, or
- * until its other sessions have, counts as one that may do all.
+ * Of the worker, under resv_lock. A host that loses something by its own command
+ * needn't be waited for: it asks again before that command completes, and until
+ * then, or until its other sessions have, counts as one that may do all.
  */
-static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
+static void mgr_resv_spread(const struct mgr_resv_job *job,
+			    const struct resv_ns *old,
 			    const struct resv_ns *new,
-			    const struct resv_command *command,
 			    const struct resv_outcome *outcome)
 {
-	struct mgr *m = self->m;
+	const u8 *self = job->vctrl->host_id;
+	struct mgr *m = job->m;
 	struct mgr_session *other;
 
 	mutex_lock(&m->sessions_lock);
@@ -271,15 +324,14 @@ static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
 		const u8 *host = other->vctrl->host_id;
 		u8 before = other->outdated ? 0 : resv_access(old, host);
 		u8 after = resv_access(new, host);
-		bool own = !memcmp(host, self->vctrl->host_id,
-				   RESV_HOST_BYTES);
+		bool own = !memcmp(host, self, RESV_HOST_BYTES);
 
 		if (!own && (after & ~before ||
-			     mgr_resv_aborts(command, outcome, host))) {
+			     mgr_resv_aborts(&job->command, outcome, host))) {
 			other->stale = true;
 		} else if (before != after) {
 			other->outdated |= after & ~before;
-			if (other != self)
+			if (other != job->session)
 				mgr_resv_notify(other);
 		}
 	}
@@ -288,11 +340,11 @@ static void mgr_resv_spread(struct mgr_session *self, const struct resv_ns *old,
 
 /* ---- commands ---- */
 
-/* Under resv_change. */
-static int mgr_resv_change(struct mgr_session *session, struct mgr_resv *resv,
-			   const struct resv_command *command)
+/* Of the worker. */
+static int mgr_resv_change(const struct mgr_resv_job *job,
+			   struct mgr_resv *resv)
 {
-	struct mgr *m = session->m;
+	struct mgr *m = job->m;
 	struct resv_outcome *outcome;
 	struct resv_ns *next;
 	int ret = -ENOMEM;
@@ -302,7 +354,7 @@ static int mgr_resv_change(struct mgr_session *session, struct mgr_resv *resv,
 	if (!next || !outcome)
 		goto free;
 	*next = resv->ns;
-	ret = resv_execute(next, session->vctrl->host_id, command, outcome);
+	ret = resv_execute(next, job->vctrl->host_id, &job->command, outcome);
 	if (ret || !outcome->changed)
 		goto free;
 	/* In the file first: it may have to survive from now on. */
@@ -311,7 +363,7 @@ static int mgr_resv_change(struct mgr_session *session, struct mgr_resv *resv,
 		goto free;
 	}
 	mutex_lock(&m->resv_lock);
-	mgr_resv_spread(session, &resv->ns, next, command, outcome);
+	mgr_resv_spread(job, &resv->ns, next, outcome);
 	resv->ns = *next;
 	mutex_unlock(&m->resv_lock);
 free:
@@ -324,11 +376,11 @@ free:
  * Waits until all sessions that were shut out are over, by this command or by
  * one before it whose sender may have given up: only then may it complete.
  * Those that are marked while this one is not, seen at one moment: or two could
- * wait for each other that a third has marked.
+ * wait for each other that a third has marked. @session: NULL: the worker.
  */
-static int mgr_resv_settle(struct mgr_session *session)
+static int mgr_resv_settle(struct mgr *m, struct smartio_export *export,
+			   struct mgr_session *session)
 {
-	struct mgr *m = session->m;
 	unsigned int count = 0, room = 0;
 	struct mgr_session *other;
 	bool stale;
@@ -344,16 +396,101 @@ static int mgr_resv_settle(struct mgr_session *session)
 	if (!ids)
 		return -ENOMEM;
 	mutex_lock(&m->sessions_lock);
-	stale = session->stale;
+	stale = session && session->stale;
 	list_for_each_entry(other, &m->sessions, entry)
 		if (other != session && other->stale && count < room)
 			ids[count++] = other->s->id;
 	mutex_unlock(&m->sessions_lock);
 	if (!stale)
-		smartio_export_end_sessions(session->s->export, ids, count);
+		smartio_export_end_sessions(export, ids, count);
 	kfree(ids);
 	return stale ? -EAGAIN : 0;
 }
+
+/* ---- the worker ---- */
+
+/* In place of a request that has given up. */
+static void mgr_resv_settle_alone(struct mgr *m)
+{
+	mutex_lock(&m->suspend_lock);
+	if (m->export)
+		mgr_resv_settle(m, m->export, NULL);
+	mutex_unlock(&m->suspend_lock);
+}
+
+static void mgr_resv_work(struct work_struct *work)
+{
+	struct mgr_resv_job *job = container_of(work, struct mgr_resv_job,
+						work);
+	unsigned int flags = smartio_recovery_begin();
+	struct mgr *m = job->m;
+	bool awaited;
+
+	/* Only the worker marks sessions: it stays as it is meanwhile. */
+	mutex_lock(&m->resv_lock);
+	awaited = job->session && !job->session->stale;
+	mutex_unlock(&m->resv_lock);
+	job->ret = awaited ? job->run(job) : -EAGAIN;
+	mutex_lock(&m->resv_lock);
+	awaited = job->session;
+	if (awaited) {
+		job->over = true;
+		wake_up(&job->session->resv_wait);
+	}
+	mutex_unlock(&m->resv_lock);
+	if (!awaited) {
+		mgr_resv_settle_alone(m);
+		kvfree(job);
+	}
+	smartio_recovery_end(flags);
+}
+
+/* @data: bytes of it. Return: NULL: no memory. */
+static struct mgr_resv_job *mgr_resv_job(struct mgr_session *session,
+					 int (*run)(struct mgr_resv_job *job),
+					 u32 data)
+{
+	struct mgr_resv_job *job = kvzalloc(struct_size(job, data, data),
+					    GFP_KERNEL | __GFP_NOWARN);
+
+	if (!job)
+		return NULL;
+	INIT_WORK(&job->work, mgr_resv_work);
+	job->m = session->m;
+	job->run = run;
+	job->vctrl = session->vctrl;
+	job->session = session;
+	job->size = data;
+	return job;
+}
+
+/*
+ * Waits for the worker, at most until the session ends. Return: whether it is
+ * through: the caller frees the job. If not, it is not the caller's any more.
+ */
+static bool mgr_resv_await(struct mgr_resv_job *job)
+{
+	struct mgr_session *session = job->session;
+	struct mgr *m = session->m;
+	bool over;
+
+	queue_work(m->resv_wq, &job->work);
+	wait_event(session->resv_wait,
+		   READ_ONCE(job->over) || READ_ONCE(session->ending));
+	mutex_lock(&m->resv_lock);
+	over = job->over;
+	job->session = NULL;
+	mutex_unlock(&m->resv_lock);
+	return over;
+}
+
+/* The session ends: its requests do not wait for the worker any more. */
+void mgr_resv_give_up(struct mgr_session *session)
+{
+	wake_up_all(&session->resv_wait);
+}
+
+/* ---- requests ---- */
 
 /* A Host Identifier of 8 bytes has zeros behind it. */
 static bool mgr_resv_wide(const u8 *host)
@@ -363,17 +500,16 @@ static bool mgr_resv_wide(const u8 *host)
 	return memcmp(host + 8, none, sizeof(none));
 }
 
-/* Under both locks: each controller of each registrant. */
-static int mgr_resv_report(struct mgr_session *session, struct mgr_resv *resv,
-			   const struct resv_command *command, void *data,
-			   u32 size)
+/* Under resv_lock: each controller of each registrant. */
+static int mgr_resv_report(struct mgr_resv_job *job, struct mgr_resv *resv)
 {
-	struct mgr *m = session->m;
+	bool extended = job->command.extended;
+	struct mgr *m = job->m;
 	struct mgr_session *other;
 	struct resv_entry *entries;
 	unsigned int count = 0, room, i;
 
-	if (command->extended != mgr_resv_wide(session->vctrl->host_id))
+	if (extended != mgr_resv_wide(job->vctrl->host_id))
 		return NVME_SC_HOST_ID_INCONSIST;	/* core looks for it so */
 	mutex_lock(&m->sessions_lock);
 	room = resv->ns.count;
@@ -398,9 +534,26 @@ static int mgr_resv_report(struct mgr_session *session, struct mgr_resv *resv,
 	mutex_unlock(&m->sessions_lock);
 	if (!entries)
 		return -ENOMEM;
-	resv_report(&resv->ns, command->extended, entries, count, data, size);
+	resv_report(&resv->ns, extended, entries, count, job->data, job->size);
 	kvfree(entries);
 	return 0;
+}
+
+static int mgr_resv_do_command(struct mgr_resv_job *job)
+{
+	bool report = job->command.opcode == nvme_cmd_resv_report;
+	struct mgr *m = job->m;
+	struct mgr_resv *resv;
+	int ret = -ENOMEM;
+
+	mutex_lock(&m->resv_lock);
+	resv = mgr_resv_get(m, job->nsid, job->uid);
+	if (resv && report)
+		ret = mgr_resv_report(job, resv);
+	mutex_unlock(&m->resv_lock);
+	if (resv && !report)
+		ret = mgr_resv_change(job, resv);
+	return ret;
 }
 
 static int mgr_resv_execute(struct mgr_session *session, u32 nsid,
@@ -408,31 +561,32 @@ static int mgr_resv_execute(struct mgr_session *session, u32 nsid,
 			    u32 size)
 {
 	struct mgr *m = session->m;
-	struct mgr_resv *resv;
-	bool stale;
-	u8 uid[16];
+	struct mgr_resv_job *job;
 	int ret, settled;
 
-	ret = mgr_resv_uid(m, nsid, uid);
+	job = mgr_resv_job(session, mgr_resv_do_command, size);
+	if (!job)
+		return -ENOMEM;
+	job->nsid = nsid;
+	job->command = *command;
+	ret = mgr_relay_begin(session);
+	if (!ret) {
+		ret = mgr_resv_uid(m, nsid, job->uid);
+		mgr_relay_end(session);
+	}
 	if (ret)
-		return ret;
-	mutex_lock(&m->resv_change);
-	mutex_lock(&m->resv_lock);
-	resv = mgr_resv_get(m, nsid, uid);
-	stale = session->stale;
-	if (!stale && resv && command->opcode == nvme_cmd_resv_report)
-		ret = mgr_resv_report(session, resv, command, data, size);
-	mutex_unlock(&m->resv_lock);
-	if (stale)
-		ret = -EAGAIN;
-	else if (!resv)
-		ret = -ENOMEM;
-	else if (command->opcode != nvme_cmd_resv_report)
-		ret = mgr_resv_change(session, resv, command);
-	mutex_unlock(&m->resv_change);
-	/* A session that ends itself must not wait for another's end. */
-	settled = stale ? 0 : mgr_resv_settle(session);
-	return settled ? settled : ret;
+		goto free;
+	if (!mgr_resv_await(job))
+		return -ENOLINK;
+	ret = job->ret;
+	memcpy(data, job->data, size);
+	/* A session that ends itself does not wait for another's end. */
+	settled = mgr_resv_settle(m, session->s->export, session);
+	if (settled)
+		ret = settled;
+free:
+	kvfree(job);
+	return ret;
 }
 
 /*
@@ -518,27 +672,75 @@ int mgr_resv_access(struct mgr_session *session,
 	return 0;
 }
 
-/*
- * A client takes another Host Identifier. It asks again for its access, and
- * until then counts as one that may do all. Sleeps.
- */
-void mgr_resv_identity(struct mgr_session *session, const u8 *host_id)
+static int mgr_resv_do_identity(struct mgr_resv_job *job)
 {
-	struct mgr_vctrl *vctrl = session->vctrl;
-	struct mgr *m = session->m;
+	struct mgr_vctrl *vctrl = job->vctrl;
+	struct mgr *m = job->m;
 	struct mgr_session *other;
 
-	mutex_lock(&m->resv_change);
 	mutex_lock(&m->resv_lock);
 	mutex_lock(&m->sessions_lock);
-	memcpy(vctrl->host_id, host_id, RESV_HOST_BYTES);
-	list_for_each_entry(other, &m->sessions, entry)
-		if (other->vctrl == vctrl)
-			other->outdated = true;
+	memcpy(vctrl->host_id, job->host_id, RESV_HOST_BYTES);
+	list_for_each_entry(other, &m->sessions, entry) {
+		if (other->vctrl != vctrl)
+			continue;
+		other->outdated = true;
+		mgr_resv_notify(other);
+	}
 	mutex_unlock(&m->sessions_lock);
 	mutex_unlock(&m->resv_lock);
-	mutex_unlock(&m->resv_change);
-	mgr_resv_notify(session);
+	return 0;
+}
+
+/*
+ * A client takes another Host Identifier. It asks again for its access, and
+ * until then counts as one that may do all. Sleeps. Return: 0 or a negative
+ * error.
+ */
+int mgr_resv_identity(struct mgr_session *session, const u8 *host_id)
+{
+	struct mgr_resv_job *job;
+	int ret;
+
+	job = mgr_resv_job(session, mgr_resv_do_identity, 0);
+	if (!job)
+		return -ENOMEM;
+	memcpy(job->host_id, host_id, RESV_HOST_BYTES);
+	if (!mgr_resv_await(job))
+		return -ENOLINK;
+	ret = job->ret;
+	kvfree(job);
+	return ret;
+}
+
+static int mgr_resv_do_persist(struct mgr_resv_job *job)
+{
+	bool all = job->nsid == NVME_NSID_ALL;
+	struct mgr *m = job->m;
+	struct mgr_resv *resv;
+	int ret = 0;
+
+	mutex_lock(&m->resv_lock);
+	resv = all ? NULL : mgr_resv_get(m, job->nsid, job->uid);
+	mutex_unlock(&m->resv_lock);
+	if (!all && !resv)
+		return -ENOMEM;
+	if (!job->set) {
+		job->value = resv->ns.ptpl;
+		return 0;
+	}
+	list_for_each_entry(resv, &m->resv, entry) {
+		bool before = resv->ns.ptpl;
+
+		if (ret || (!all && resv->ns.nsid != job->nsid))
+			continue;
+		resv->ns.ptpl = job->value;
+		if (before != resv->ns.ptpl && mgr_resv_save(m, &resv->ns)) {
+			resv->ns.ptpl = before;
+			ret = NVME_SC_INTERNAL | NVME_STATUS_DNR;
+		}
+	}
+	return ret;
 }
 
 /*
@@ -549,37 +751,26 @@ void mgr_resv_identity(struct mgr_session *session, const u8 *host_id)
 int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
 		     u32 *value)
 {
-	struct mgr *m = session->m;
-	struct mgr_resv *resv;
-	bool all = nsid == NVME_NSID_ALL;
-	u8 uid[16];
+	struct mgr_resv_job *job;
 	int ret = 0;
 
 	if (set && *value > 1)
 		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
-	if (!set || !all)
-		ret = mgr_resv_uid(m, nsid, uid);
+	job = mgr_resv_job(session, mgr_resv_do_persist, 0);
+	if (!job)
+		return -ENOMEM;
+	job->nsid = nsid;
+	job->set = set;
+	job->value = *value;
+	if (!set || nsid != NVME_NSID_ALL)
+		ret = mgr_resv_uid(session->m, nsid, job->uid);
 	if (ret)
-		return ret;
-	mutex_lock(&m->resv_change);
-	mutex_lock(&m->resv_lock);
-	resv = all ? NULL : mgr_resv_get(m, nsid, uid);
-	mutex_unlock(&m->resv_lock);
-	if (!all && !resv)
-		ret = -ENOMEM;
-	else if (!set)
-		*value = resv->ns.ptpl;
-	list_for_each_entry(resv, &m->resv, entry) {
-		bool before = resv->ns.ptpl;
-
-		if (ret || !set || (!all && resv->ns.nsid != nsid))
-			continue;
-		resv->ns.ptpl = *value;
-		if (before != resv->ns.ptpl && mgr_resv_save(m, &resv->ns)) {
-			resv->ns.ptpl = before;
-			ret = NVME_SC_INTERNAL | NVME_STATUS_DNR;
-		}
-	}
-	mutex_unlock(&m->resv_change);
+		goto free;
+	if (!mgr_resv_await(job))
+		return -ENOLINK;
+	ret = job->ret;
+	*value = job->value;
+free:
+	kvfree(job);
 	return ret;
 }

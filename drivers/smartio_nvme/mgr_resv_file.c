@@ -281,8 +281,8 @@ static int mgr_resv_do_save(struct mgr *m, const struct resv_ns *changed)
 
 /*
  * Writes the file, with a namespace as it is about to be. File systems refuse to
- * do that for recovery: so this waits for memory. Sleeps; under resv_change
- * alone. Return: 0: it is on the medium; or a negative error.
+ * do that for recovery: so this waits for memory. Sleeps; of resv_wq, without a
+ * lock. Return: 0: it is on the medium; or a negative error.
  */
 int mgr_resv_save(struct mgr *m, const struct resv_ns *changed)
 {

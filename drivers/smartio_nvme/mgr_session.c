@@ -94,7 +94,7 @@ static int mgr_open(struct smartio_session *s)
 	session->s = s;
 	session->incarnation = mgr_incarnation(m);
 	INIT_LIST_HEAD(&session->pieces);
-	sema_init(&session->relays, MGR_SESSION_RELAYS);
+	init_waitqueue_head(&session->resv_wait);
 	s->context = session;
 	mutex_lock(&m->sessions_lock);
 	session->vctrl = mgr_vctrl_get(m, s);
@@ -107,6 +107,13 @@ static int mgr_open(struct smartio_session *s)
 		kvfree(session);
 	}
 	return ret;
+}
+
+/* Requests that wait go: the device, or another session, may wait for them. */
+static void mgr_ending(struct smartio_session *s)
+{
+	mgr_relay_give_up(s->context);
+	mgr_resv_give_up(s->context);
 }
 
 static void mgr_close(struct smartio_session *s)
@@ -280,6 +287,7 @@ static int mgr_show(void *context, char *buf, size_t size)
 
 const struct smartio_lender_ops mgr_lender_ops = {
 	.open = mgr_open,
+	.ending = mgr_ending,
 	.close = mgr_close,
 	.request = mgr_request,
 	.show = mgr_show,

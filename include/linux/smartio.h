@@ -321,6 +321,9 @@ struct smartio_session {
  * struct smartio_lender_ops - the lender's half
  * @open: a host wants to use the device. -EAGAIN: later; -ENOSPC: nothing left;
  *	-EACCES: not that host. May sleep.
+ * @ending: the session ends: its requests that wait should give up. Requests
+ *	may run beside it. Then close comes, when they are through. Must not
+ *	wait for them. Optional.
  * @close: the session is over, however it ended. When this returns, the device
  *	touches nothing of it any more: neither the borrower's memory, nor its
  *	segments, nor its interrupts. May sleep, must end. Segments and
@@ -343,6 +346,7 @@ struct smartio_session {
  */
 struct smartio_lender_ops {
 	int (*open)(struct smartio_session *session);
+	void (*ending)(struct smartio_session *session);
 	void (*close)(struct smartio_session *session);
 	int (*request)(struct smartio_session *session, const void *request,
 		       size_t size, void *reply, size_t *reply_size);

@@ -62,16 +62,28 @@ write_membership() {
 	echo 'blacklist smartio_nvme' > /etc/modprobe.d/smartio-cluster.conf
 }
 
-# stable DEVICE: refuses names that the kernel gives in the order in which it finds disks: /dev/nvme0n1 of one host is
-# another namespace on another, and mkfs or a mount there destroys data.
+# stable DEVICE: accepts names that are made of the disk's own identity, and LVM's. /dev/nvme0n1 of one host is another namespace on
+# another, and mkfs or a mount there destroys data. The same goes for names by number, place or label. Outside /dev a link is the
+# administrator's own.
 stable() {
-	local folder
-	folder=$(cd "$(dirname "$1")" && pwd) || die "there is no $1"
-	case $folder in
-	/dev | /sys/* | /proc/*)
-		die "$1 may be another disk on another host, or after the next boot: name it by /dev/smartio/by-serial/SERIAL-nsNSID" \
-			"(smartioctl list shows it), or by /dev/disk/by-id/…" ;;
+	local folder name disk mapped='' uuid='' volume
+	folder=$(cd "$(dirname "$1")" 2> /dev/null && pwd -P) || die "there is no $1"
+	name=$folder/$(basename "$1") disk=$(readlink -f "$1")
+	[ -b "$disk" ] || die "$1 is no block device"
+	if [ -e "/sys/class/block/${disk##*/}/dm/uuid" ]; then
+		read -r uuid < "/sys/class/block/${disk##*/}/dm/uuid" || true
+		read -r mapped < "/sys/class/block/${disk##*/}/dm/name"
+	fi
+	# as the device mapper has GROUP/VOLUME
+	volume=${folder#/dev/} volume=${volume//-/--}-$(basename "$1" | sed 's/-/--/g')
+	case $name in
+	/dev/smartio/by-serial/* | /dev/disk/by-id/* | /dev/disk/by-uuid/* | /dev/disk/by-partuuid/*) return ;;
+	/dev/*) [[ $uuid != LVM-* || ($name != "/dev/mapper/$mapped" && $volume != "$mapped") ]] || return 0 ;;
+	/proc/* | /sys/*) ;;
+	*) [ ! -L "$name" ] || return 0 ;;
 	esac
+	die "$1 may be another disk on another host, or after the next boot: name it by /dev/smartio/by-serial/SERIAL-nsNSID" \
+		"(smartioctl list shows it), by /dev/disk/by-id/…, or by LVM's name"
 }
 
 # mkfs must not overwrite data without -f. This host can't know whether another host has the device mounted.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// nvme_admin DEVICE: sends the admin commands of its standard input to a controller (/dev/nvmeN), one a line:
+// nvme_admin DEVICE [io]: sends the admin commands of its standard input to a controller (/dev/nvmeN), one a line; with
+// "io", the I/O commands to a namespace (/dev/nvmeXnY):
 //
 //   OPCODE NSID CDW10 CDW11 [in BYTES | out HEX]
 //
@@ -36,7 +37,7 @@ std::vector<std::uint8_t> bytes_of(const std::string& hex) {
   return bytes;
 }
 
-void run(int device, const std::string& line) {
+void run(int device, unsigned long request, const std::string& line) {
   std::istringstream words(line);
   std::string opcode;
   std::string nsid;
@@ -58,7 +59,7 @@ void run(int device, const std::string& line) {
   command.cdw11 = number(cdw11);
   command.addr = reinterpret_cast<std::uintptr_t>(data.data());
   command.data_len = static_cast<std::uint32_t>(data.size());
-  const int status = ::ioctl(device, NVME_IOCTL_ADMIN_CMD, &command);
+  const int status = ::ioctl(device, request, &command);
   if (status < 0 && errno == EACCES) {
     fmt::print("EACCES\n");
     return;
@@ -76,9 +77,11 @@ void run(int device, const std::string& line) {
 int nvme_admin_main(int argc, char** argv) {
   const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
   try {
-    if (arguments.size() != 2) throw std::runtime_error("nvme_admin DEVICE < COMMANDS");
+    const bool io = arguments.size() == 3 && std::string(arguments[2]) == "io";
+    if (arguments.size() != 2 && !io) throw std::runtime_error("nvme_admin DEVICE [io] < COMMANDS");
     const smartio::UniqueFd device = smartio::open_file(arguments[1], O_RDWR);
-    for (std::string line; std::getline(std::cin, line);) run(device.get(), line);
+    for (std::string line; std::getline(std::cin, line);)
+      run(device.get(), io ? NVME_IOCTL_IO_CMD : NVME_IOCTL_ADMIN_CMD, line);
   } catch (const std::exception& error) {
     fmt::print(stderr, "nvme_admin: {}\n", error.what());
     return 1;

@@ -49,6 +49,7 @@ class Lender {
   struct module module{};
   smartio_export* device = nullptr;
   std::vector<smartio_session*> open;
+  int ending = 0;
   int closed = 0;
   int peer_losses = 0;
   int open_says = 0;
@@ -67,6 +68,8 @@ class Lender {
     if (!self.open_says) self.open.push_back(session);
     return self.open_says;
   }
+
+  static void do_ending(smartio_session* session) { of(session).ending++; }
 
   static void do_close(smartio_session* session) {
     if (of(session).closing) of(session).closing(session);
@@ -87,12 +90,14 @@ class Lender {
 };
 
 inline const smartio_lender_ops Lender::ops = {.open = do_open,
+                                               .ending = do_ending,
                                                .close = do_close,
                                                .request = do_request,
                                                .show = nullptr,
                                                .peers_lost = nullptr,
                                                .exclusive = false};
 inline const smartio_lender_ops Lender::exclusive_ops = {.open = do_open,
+                                                         .ending = nullptr,
                                                          .close = do_close,
                                                          .request = do_request,
                                                          .show = nullptr,

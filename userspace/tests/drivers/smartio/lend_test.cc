@@ -93,6 +93,20 @@ TEST_F(Lend, RequestsRunInTheirSessionOnly) {
   EXPECT_EQ(in_session(a, WIRE_REQUEST, id), -ENOLINK);
 }
 
+TEST_F(Lend, ARequestLearnsThatItsSessionEnds) {
+  lender.lend();
+  lender.closing = [&](smartio_session*) { EXPECT_EQ(lender.ending, lender.closed + 1); };
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, open(a, lender.device)), 0);
+  EXPECT_EQ(lender.closed, 1);
+  open(a, lender.device);
+  a.lose();
+  EXPECT_EQ(lender.closed, 2);
+  lender.open_says = -ENOSPC;
+  ASSERT_EQ(a.join(host('a')), 0);
+  open(a, lender.device, -ENOSPC);
+  EXPECT_EQ(lender.ending, 2);
+}
+
 TEST_F(Lend, AHostRevokesItsSessionOverAnotherLink) {
   FakeLink other{"ntb1"};
   ASSERT_EQ(other.join(host('a')), 0);
