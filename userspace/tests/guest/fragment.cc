@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// fragment LEFT_MIB FLAGS: takes all memory of the host that is free but for LEFT_MIB MiB, and gives every second page
-// of it back: what is free then is single pages. FLAGS.ready is there once that is so; ends once there is a file
-// FLAGS.stop. The pages that it keeps are locked: with vm.compact_unevictable_allowed=0 the kernel does not move them
-// together.
+// fragment LEFT_MIB FLAGS
+//    Takes the host's free memory but for LEFT_MIB MiB, and returns every second page of it: single pages are free then.
+//    FLAGS.ready exists from then on. The program ends once there is a file FLAGS.stop. Its pages are locked: with
+//    vm.compact_unevictable_allowed=0 the kernel does not move them together.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
