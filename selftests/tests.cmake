@@ -91,10 +91,10 @@ set(OCFS2_HERE clusterfs/ocfs2-workload)
 set(SHARE_HERE ${SHARE})
 list(REMOVE_ITEM SHARE_HERE share/swap)
 set(FEW share/quota)
-# A host that stands still for half a minute.
-set(STOPPED)
+# A host that stands still for half a minute; hosts that swap to the drive.
+set(PRESSURE)
 if(SMARTIO_LONG)
-  set(STOPPED share/stopped)
+  set(PRESSURE share/stopped share/pressure)
   set(SHARE_HERE ${SHARE})
   set(NVME_HERE ${NVME})
   set(NTB_HERE ${NTB} ntb/kselftest-tool)
@@ -119,7 +119,7 @@ if(SMARTIO_LONG)
   list(APPEND FEW share/timer)
 endif()
 
-on_cluster(share star share/ledger ${SHARE_HERE} ${STOPPED} ${HOSTILE} ${GFS2_HERE})
+on_cluster(share star share/ledger ${SHARE_HERE} ${PRESSURE} ${HOSTILE} ${GFS2_HERE})
 on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS} ${LENDING_NOIOMMU})
 on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_IOMMU} ${LENDING_IOMMU})
 # side-by-side brings a pair up besides: here, where few tests hold the CPUs of both.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // fragment LEFT_MIB FLAGS
-//    Takes the host's free memory but for LEFT_MIB MiB, and returns every second page of it: single pages are free then.
-//    FLAGS.ready exists from then on. The program ends once there is a file FLAGS.stop. Its pages are locked: with
-//    vm.compact_unevictable_allowed=0 the kernel does not move them together.
+//    Takes the host's free memory but for LEFT_MIB MiB, and returns every second page of it: single pages are free
+//    then. FLAGS.ready exists from then on. The program ends once there is a file FLAGS.stop. Its pages are locked:
+//    with vm.compact_unevictable_allowed=0 the kernel does not move them together.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>

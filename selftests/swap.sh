@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2016
+# For tests of hosts whose memory is on the shared drive.
+
+room=140    # MiB that a host has for itself
+
+# pin_programs HOST: programs of this checkout, which a host has in memory that can be swapped, stay where they are. The fabric
+# writes to the memory of a host without an IOMMU, and QEMU's TCG does not see that code changes there (docs/fabric.md).
+pin_programs() {
+	sh_on "$1" 'mkdir -p /run/pinned
+		mountpoint -q /run/pinned || mount -t ramfs none /run/pinned
+		for f in /smartio/bin /usr/bin/smartioctl; do
+			mountpoint -q $f && continue
+			cp -a $f /run/pinned/
+			mount --bind /run/pinned/${f##*/} $f
+		done'
+}
+# swap_begin HOST DISK MIB: memory that can't be swapped out takes all available memory of HOST but $room MiB. A program
+# (userspace/tests/guest/swapped.cc) has MIB MiB in use, which are swapped to DISK. It looks at each page again and again.
+swap_begin() {
+	pin_programs "$1"
+	sh_on "$1" 'swapoff -a; rm -f /run/swapped.*
+		echo 3 > /proc/sys/vm/drop_caches
+		available=$(($(sed -n "s/^MemAvailable: *\([0-9]*\) kB/\1/p" /proc/meminfo) / 1024))
+		[ $available -gt $1 ] || { echo "$available MiB are available"; exit 1; }
+		head -c $((available - $1))M /dev/zero > /run/pinned/memory
+		mkswap -q "$4" $((($2 + 60) * 1024))
+		swapon "$(readlink -f "$4")"
+		setsid sh -c "swapped $2 $3 /run/swapped > /run/swapped.out 2>&1; echo \$? > /run/swapped.end" > /dev/null 2>&1 &' $room "$3" "$1" "$2"
+}
+# Only for a host that was asked nothing in vain.
+swap_over() { sh_on "$1" 'swapoff -a; umount /smartio/bin /usr/bin/smartioctl; umount /run/pinned'; }
+swapped_mib() { sh_on "$1" 'echo $(($(awk "NR > 1 { n += \$4 } END { print n + 0 }" /proc/swaps) / 1024))'; }
+# Pages of HOST that were as they had been written.
+pages_right() { sh_on "$1" '! [ -e /run/swapped.end ] || { echo "it has ended: $(cat /run/swapped.out)" >&2; exit 1; }; cat /run/swapped.pages'; }
+pages_above() { [ "$(pages_right "$1")" -gt "$2" ]; }
+swapped_ended() { on "$1" test -s /run/swapped.end; }
+# swap_end HOST: it looks at all pages once more.
+swap_end() {
+	on "$1" touch /run/swapped.stop
+	until_true 120 "$1 to have looked at all pages" swapped_ended "$1"
+	expect "how the program on $1 ended whose memory was swapped: $(on "$1" cat /run/swapped.out)" 0 "$(on "$1" cat /run/swapped.end)"
+	say "pages of $1 that were as they had been written: $(on "$1" cat /run/swapped.pages)"
+	swap_over "$1"
+}
+# As the lender sees it: who asks the host itself now may have to wait for its memory.
+sessions() { holdings | sed -n "s/.*session=\(0x[0-9a-f]*\) host=$1 .*/\1/p" | sort -u; }
+# is_back HOST SESSION PAIRS: it has another session than that one, with as many queue pairs.
+is_back() { local now; now=$(sessions "$1"); [ -n "$now" ] && [ "$now" != "$2" ] && [ "$(holds "$1")" = "$3" ]; }
