@@ -4,15 +4,15 @@
 
 room=140    # MiB that a host has for itself
 
-# pin_programs HOST: programs of this checkout, which a host has in memory that can be swapped, stay where they are. The fabric
+# pin_programs HOST: until it reboots, the programs of this checkout run from memory that is not swapped. The fabric
 # writes to the memory of a host without an IOMMU, and QEMU's TCG does not see that code changes there (docs/fabric.md).
 pin_programs() {
-	sh_on "$1" 'mkdir -p /run/pinned
-		mountpoint -q /run/pinned || mount -t ramfs none /run/pinned
+	sh_on "$1" 'mkdir -p /run/programs
+		mountpoint -q /run/programs || mount -t ramfs none /run/programs
 		for f in /smartio/bin /usr/bin/smartioctl; do
 			mountpoint -q $f && continue
-			cp -a $f /run/pinned/
-			mount --bind /run/pinned/${f##*/} $f
+			cp -a $f /run/programs/
+			mount --bind /run/programs/${f##*/} $f
 		done'
 }
 # swap_begin HOST DISK MIB: memory that can't be swapped out takes all available memory of HOST but $room MiB. A program
@@ -20,6 +20,8 @@ pin_programs() {
 swap_begin() {
 	pin_programs "$1"
 	sh_on "$1" 'swapoff -a; rm -f /run/swapped.*
+		mkdir -p /run/pinned
+		mountpoint -q /run/pinned || mount -t ramfs none /run/pinned
 		echo 3 > /proc/sys/vm/drop_caches
 		available=$(($(sed -n "s/^MemAvailable: *\([0-9]*\) kB/\1/p" /proc/meminfo) / 1024))
 		[ $available -gt $1 ] || { echo "$available MiB are available"; exit 1; }
@@ -28,7 +30,7 @@ swap_begin() {
 		swapon "$(readlink -f "$4")"
 		setsid sh -c "swapped $2 $3 /run/swapped > /run/swapped.out 2>&1; echo \$? > /run/swapped.end" > /dev/null 2>&1 &' $room "$3" "$1" "$2"
 }
-swap_over() { sh_on "$1" 'swapoff -a; umount /smartio/bin /usr/bin/smartioctl; umount /run/pinned'; }
+swap_over() { sh_on "$1" 'swapoff -a; umount /run/pinned'; }
 swapped_mib() { sh_on "$1" 'echo $(($(awk "NR > 1 { n += \$4 } END { print n + 0 }" /proc/swaps) / 1024))'; }
 # Pages of HOST that were as they had been written.
 pages_right() { sh_on "$1" '! [ -e /run/swapped.end ] || { echo "it has ended: $(cat /run/swapped.out)" >&2; exit 1; }; cat /run/swapped.pages'; }

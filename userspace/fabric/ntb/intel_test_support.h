@@ -67,7 +67,7 @@ class IntelDriver : public Driver {
   bool index(unsigned window, std::uint64_t size) {
     if (revision_ != intel::kRevisionIcx) return true;
     const std::uint64_t at = intel::reg::IM23XBASEIDX + 2 * window;
-    const std::uint64_t value = size == 0 ? 0xffff : std::bit_width(size) - 1;
+    const std::uint64_t value = size == 0 ? 0xffffU : static_cast<unsigned>(std::bit_width(size)) - 1U;
     write(at, value, 2);
     if (read(at, 2) == value) return true;
     write(at, 0, 2);
