@@ -27,6 +27,7 @@ constexpr std::array kPrograms = {
     Program{"late_read", late_read_main},
     Program{"nvme_admin", nvme_admin_main},
     Program{"pr_ioctl", pr_ioctl_main},
+    Program{"reboot_now", reboot_now_main},
     Program{"register_stores", register_stores_main},
     Program{"stamps", stamps_main},
     Program{"swapped", swapped_main},

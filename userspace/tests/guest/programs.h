@@ -11,6 +11,7 @@ int hot_plug_main(int argc, char** argv);
 int late_read_main(int argc, char** argv);
 int nvme_admin_main(int argc, char** argv);
 int pr_ioctl_main(int argc, char** argv);
+int reboot_now_main(int argc, char** argv);
 int register_stores_main(int argc, char** argv);
 int stamps_main(int argc, char** argv);
 int swapped_main(int argc, char** argv);
