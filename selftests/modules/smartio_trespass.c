@@ -6,6 +6,8 @@
  *   smartio_trespass/store	write PHYSICAL-ADDRESS VALUE: a store of 32 bits,
  *				there, of this host's CPU
  *   smartio_trespass/load	write PHYSICAL-ADDRESS; read: the value there
+ *   smartio_trespass/page	the physical address of a page of this host's
+ *   smartio_trespass/canary	the first 32 bits of that page
  *
  * It takes paths to functions that are lent as a whole, so smartio_pci must not
  * be loaded. For each:
@@ -45,6 +47,8 @@ struct trespass {
 
 static struct dentry *trespass_folder;
 static u32 trespass_loaded;
+static u32 *trespass_page;
+static u64 trespass_page_phys;
 
 /* ---- stores and loads ---- */
 
@@ -278,14 +282,22 @@ static int __init trespass_init(void)
 {
 	int ret;
 
+	trespass_page = (u32 *)get_zeroed_page(GFP_KERNEL);
+	if (!trespass_page)
+		return -ENOMEM;
+	trespass_page_phys = virt_to_phys(trespass_page);
 	trespass_folder = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_file("store", 0200, trespass_folder, NULL,
 			    &trespass_store_fops);
 	debugfs_create_file("load", 0600, trespass_folder, NULL,
 			    &trespass_load_fops);
+	debugfs_create_x64("page", 0400, trespass_folder, &trespass_page_phys);
+	debugfs_create_x32("canary", 0600, trespass_folder, trespass_page);
 	ret = smartio_register_driver(&trespass_driver);
-	if (ret)
+	if (ret) {
 		debugfs_remove_recursive(trespass_folder);
+		free_page((unsigned long)trespass_page);
+	}
 	return ret;
 }
 module_init(trespass_init);
@@ -294,6 +306,7 @@ static void __exit trespass_exit(void)
 {
 	smartio_unregister_driver(&trespass_driver);
 	debugfs_remove_recursive(trespass_folder);
+	free_page((unsigned long)trespass_page);
 }
 module_exit(trespass_exit);
 
