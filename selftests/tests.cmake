@@ -67,7 +67,10 @@ list(REMOVE_ITEM NTB_HERE ntb/netdev ntb/pingpong ${NTB_INTEL_ICX})
 # Ours on it: with the borrowers' IOMMUs, and with a pool in a window that leads to multiples of its size.
 set(LINKS_INTEL_SPR)
 set(LINKS_INTEL_ICX smartio/link smartio/stuck-window)
-set(SHARE_INTEL share/attach)
+# The core of a shared drive on the other family, and there the cluster file system that is not looked at on AMD's.
+set(SHARE_INTEL share/attach share/interrupts share/pulled-cable)
+set(GFS2_INTEL clusterfs/gfs2-partition)
+set(FAILOVER_INTEL failover/paths)
 # The hosts of `pair` have two CPUs, those of `star` one. share/cpus is there for what several CPUs at a time can upset.
 set(SHARE_AGAIN)
 # What the lender's IOMMU has to map. The emulation is slow there (docs/fabric.md), so that a boot of the lender, which maps
@@ -85,16 +88,17 @@ set(FAILOVER_HERE ${FAILOVER})
 list(REMOVE_ITEM FAILOVER_HERE failover/flaps failover/contained)
 # To the drivers one cluster file system is as the other: each shows some. `demo` kills a host with GFS2 mounted, and
 # share/lender-reboot has a lender that returns.
-set(GFS2_HERE clusterfs/gfs2-partition)
+set(GFS2_HERE)
 set(OCFS2_HERE clusterfs/ocfs2-workload)
 # Swapping over a cable that flaps takes a busy machine minutes.
 set(SHARE_HERE ${SHARE})
 list(REMOVE_ITEM SHARE_HERE share/swap)
 set(FEW share/quota)
 # A host that stands still for half a minute; hosts that swap to the drive.
+# Reboots without a shutdown, and into another kernel.
 set(PRESSURE)
 if(SMARTIO_LONG)
-  set(PRESSURE share/stopped share/pressure)
+  set(PRESSURE share/stopped share/pressure share/kexec)
   set(SHARE_HERE ${SHARE})
   set(NVME_HERE ${NVME})
   set(NTB_HERE ${NTB} ntb/kselftest-tool)
@@ -115,11 +119,13 @@ if(SMARTIO_LONG)
   set(NTB_INTEL_ICX ${NTB_INTEL_SPR})
   set(LINKS_INTEL_SPR ${LINKS})
   set(LINKS_INTEL_ICX smartio/echo smartio/link smartio/stuck-window smartio/late-store smartio/fence)
-  set(SHARE_INTEL share/ledger ${SHARE})
+  set(SHARE_INTEL share/ledger ${SHARE} ${HOSTILE} share/kexec)
+  set(GFS2_INTEL ${GFS2})
+  set(FAILOVER_INTEL ${FAILOVER})
   list(APPEND FEW share/timer)
 endif()
 
-on_cluster(share star share/ledger ${SHARE_HERE} ${PRESSURE} ${HOSTILE} ${GFS2_HERE})
+on_cluster(share star share/ledger ${SHARE_HERE} ${PRESSURE} ${HOSTILE} share/opened-window ${GFS2_HERE})
 on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS})
 # Not behind faults/removed-ntb: the second window of an NTB that was out may find no room again, and the lent function needs it.
 on_cluster(lending-noiommu pair-noiommu ${LENDING_NOIOMMU})
@@ -128,10 +134,13 @@ on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_I
 # What the doctor says depends on the NTBs, the IOMMUs, remapping and groups: pair-switch has it, too.
 on_cluster(intel-spr "pair-intel-spr;pair" ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR} smartioctl/doctor cluster/side-by-side)
 on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX} smartioctl/doctor)
-on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL})
-on_cluster(share-iommu star-iommu ${SHARE_IOMMU} smartioctl/doctor)
+on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL} ${GFS2_INTEL})
+on_cluster(dual-intel-icx pair-dual-intel-icx ${FAILOVER_INTEL})
+on_cluster(share-iommu star-iommu ${SHARE_IOMMU} share/opened-window smartioctl/doctor)
+# One borrower is enough.
+set(SHARE_PAIR share/pcie-error share/completion-timeout share/dpc)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
-  ${LENDING} ${SHARE_AGAIN} share/large-queues share/pcie-error share/dpc)
+  ${LENDING} ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR})
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)
@@ -143,14 +152,17 @@ on_cluster(dual-removal pair-dual-removal ${REMOVAL})
 on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER_HERE})
 if(SMARTIO_LONG)
   on_cluster(dual-iommu pair-dual-iommu ${FAILOVER})
-  on_cluster(share-intel-icx star-intel-icx ${SHARE})
+  on_cluster(share-intel-icx star-intel-icx ${SHARE} ${HOSTILE})
   # What a borrower of the other family has: a cluster file system, and a client for itself.
-  on_cluster(gfs2-intel-spr star-intel-spr ${GFS2})
   on_cluster(ocfs2-intel-icx star-intel-icx ${OCFS2})
-  on_cluster(client-intel-spr pair-intel-spr smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
-  on_cluster(client-intel-icx pair-intel-icx-iommu ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT})
+  on_cluster(client-intel-spr pair-intel-spr smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT} ${SHARE_PAIR})
+  # The stock NTB drivers and the links with the IOMMUs the other way round.
+  on_cluster(noiommu-intel-spr pair-intel-spr-noiommu ${NTB} ${LINKS} share/attach share/pulled-cable share/large-queues)
+  on_cluster(client-intel-icx pair-intel-icx-iommu ${NTB} ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
+    ${SHARE_PAIR})
   on_cluster(dual-intel-spr pair-dual-intel-spr ${FAILOVER})
-  on_cluster(dual-intel-icx pair-dual-intel-icx ${FAILOVER})
+  on_cluster(few-intel-spr star-few-intel-spr share/quota share/timer)
+  on_cluster(cpus-intel-spr pair-cpus-intel-spr share/cpus)
   # What an IOMMU can do otherwise.
   foreach(iommu lazy amd no-remapping)
     on_cluster(${iommu} pair-${iommu} smartio/echo share/attach share/interrupts share/pulled-cable ${LENDING} smartioctl/doctor)

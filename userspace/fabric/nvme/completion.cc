@@ -73,10 +73,14 @@ void Engine::signal() {
 }
 
 void Engine::hold(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
-                  std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched) {
+                  std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched, std::size_t missing) {
   const Faults::HeldId id = faults_.hold(sq.id.value, command.entry, completion.has_value(), delay.has_value());
-  Held held{
-      .sq = sq.id, .command = command, .completion = completion, .due = std::nullopt, .fetched = std::move(fetched)};
+  Held held{.sq = sq.id,
+            .command = command,
+            .completion = completion,
+            .due = std::nullopt,
+            .fetched = std::move(fetched),
+            .missing = missing};
   if (delay) {
     held.due = Clock::now() + *delay;
     due_.emplace(*held.due, id);
@@ -101,6 +105,8 @@ Engine::Held Engine::drop_held(HeldMap::iterator it) {
 void Engine::resume(Held held) {
   SubmissionQueue* sq = find_sq(held.sq.value);  // exists: held commands go with their queue
   if (held.completion) return post(*sq, *held.completion);
+  const std::size_t there = held.fetched.size() - held.missing;
+  if (held.missing != 0 && !fetch(*sq, held.command.entry, held.fetched, there, held.fetched.size())) return;
   execute(*sq, held.command, held.fetched);
 }
 

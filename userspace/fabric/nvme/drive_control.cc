@@ -62,6 +62,7 @@ constexpr auto kIoNames = std::to_array<std::pair<IoOpcode, std::string_view>>({
 constexpr auto kActionNames = std::to_array<std::pair<Action, std::string_view>>({
     {Action::delay, "delay"},
     {Action::hold, "hold"},
+    {Action::hold_data, "hold-data"},
     {Action::hold_commit, "hold-commit"},
     {Action::fail, "fail"},
     {Action::delay_completion, "delay-completion"},
@@ -302,7 +303,8 @@ void add_fault_commands(Registry& registry) {
                  return faults_json(entry.drive->controller().faults());
                });
   registry.add("drive NAME fault ACTION CLASS [OPTIONS…]",
-               "delay MIN[..MAX], hold, hold-commit (a write whose data was fetched), fail STATUS, delay-completion "
+               "delay MIN[..MAX], hold, hold-data (a write with half of its data fetched), hold-commit (with all of it), fail "
+               "STATUS, delay-completion "
                "MIN[..MAX], hold-completion, drop or duplicate (completions) for any, read, write or flush commands; "
                "options queue=N nsid=N count=N; gives an id",
                [](const ControlledDrive& entry, Words words) -> Result<json> {

@@ -323,9 +323,10 @@ void Engine::admit(SubmissionQueue& sq, const Command& command) {
         case FaultRule::Action::hold:
           counters_.held.add();
           return hold(sq, command, std::nullopt, std::nullopt);
+        case FaultRule::Action::hold_data:
         case FaultRule::Action::hold_commit:
           counters_.held.add();
-          return hold_commit(sq, command);
+          return hold_write(sq, command, verdict->action);
         case FaultRule::Action::delay:
           counters_.delayed.add();
           return hold(sq, command, std::nullopt, verdict->delay);
@@ -343,22 +344,30 @@ void Engine::fail(SubmissionQueue& sq, const Command& command, Status status, St
   complete(sq, command.entry, status, 0);
 }
 
-// As a drive that has fetched a write's data and is busy with others: nothing of the host is needed any more.
-void Engine::hold_commit(SubmissionQueue& sq, const Command& command) {
+// As a drive that is in the middle of fetching a write's data; or one that has all of it and is busy with others: then nothing
+// of the host is needed any more.
+void Engine::hold_write(SubmissionQueue& sq, const Command& command, FaultRule::Action action) {
   std::vector<std::byte> data;
   if (sq.id.value != 0 && !command.compare) data.resize(executor_.write_bytes(command.entry));
-  if (!data.empty()) {
-    context_.begin(sq.id, command.entry, {.page_size = page_size_, .sgl = config_.sgl});
-    Status fetched = context_.map_data(data.size());
-    if (fetched.ok()) fetched = context_.read_host(0, data);
-    moved_ += context_.moved();
-    if (stopped()) return;
-    if (!fetched.ok()) {
-      report(sq, command.entry, fetched);
-      return complete(sq, command.entry, fetched, 0);
-    }
-  }
-  hold(sq, command, std::nullopt, std::nullopt, std::move(data));
+  const std::size_t now = action == FaultRule::Action::hold_data ? data.size() / 2 : data.size();
+  if (!data.empty() && !fetch(sq, command.entry, data, 0, now)) return;
+  const std::size_t missing = data.size() - now;
+  hold(sq, command, std::nullopt, std::nullopt, std::move(data), missing);
+}
+
+// Fetches bytes [from, to) of a write's data. False if the bus refused them, and the command has its completion, or if the
+// controller stops.
+bool Engine::fetch(SubmissionQueue& sq, const SubmissionEntry& entry, std::span<std::byte> data, std::size_t from,
+                   std::size_t to) {
+  context_.begin(sq.id, entry, {.page_size = page_size_, .sgl = config_.sgl});
+  Status fetched = context_.map_data(data.size());
+  if (fetched.ok()) fetched = context_.read_host(from, data.subspan(from, to - from));
+  moved_ += context_.moved();
+  if (stopped()) return false;
+  if (fetched.ok()) return true;
+  report(sq, entry, fetched);
+  complete(sq, entry, fetched, 0);
+  return false;
 }
 
 void Engine::execute(SubmissionQueue& sq, const Command& command, std::span<const std::byte> fetched) {

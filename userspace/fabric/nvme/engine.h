@@ -98,7 +98,8 @@ class Engine {
     Command command;
     std::optional<CompletionEntry> completion;  ///< executed: only this is to be posted
     std::optional<Clock::time_point> due;
-    std::vector<std::byte> fetched;  ///< a write's data, if it has left the host
+    std::vector<std::byte> fetched;  ///< a write's data, if any of it has left the host
+    std::size_t missing = 0;         ///< bytes at its end that have not
   };
   using HeldMap = std::map<Faults::HeldId, Held>;
 
@@ -120,7 +121,9 @@ class Engine {
   void take(SubmissionQueue& sq, const SubmissionEntry& entry);
   void admit(SubmissionQueue& sq, const Command& command);
   void execute(SubmissionQueue& sq, const Command& command, std::span<const std::byte> fetched = {});
-  void hold_commit(SubmissionQueue& sq, const Command& command);
+  void hold_write(SubmissionQueue& sq, const Command& command, FaultRule::Action action);
+  bool fetch(SubmissionQueue& sq, const SubmissionEntry& entry, std::span<std::byte> data, std::size_t from,
+             std::size_t to);
   void execute_fused(SubmissionQueue& sq, const Command& command);
   void fail(SubmissionQueue& sq, const Command& command, Status status, Status compare_status);
   void report(const SubmissionQueue& sq, const SubmissionEntry& entry, Status& status);
@@ -133,7 +136,8 @@ class Engine {
 
   // Held commands (completion.cc).
   void hold(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
-            std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched = {});
+            std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched = {},
+            std::size_t missing = 0);
   Held drop_held(HeldMap::iterator it);
   void resume(Held held);
   void resume_due();

@@ -37,7 +37,8 @@ struct FaultRule {
     // Before execution:
     delay,        ///< execute it after a random time in [min, max]
     hold,         ///< execute it when it is released
-    hold_commit,  ///< the same, but fetch a write's data now: a drive that had it in its buffers, and not on its media
+    hold_data,    ///< the same, but fetch the first half of a write's data now: a drive in the middle of the transfer
+    hold_commit,  ///< the same, but fetch all of it now: a drive that had it in its buffers, and not on its media
     fail,         ///< do not execute it: complete it with `status`
     // After execution:
     delay_completion,

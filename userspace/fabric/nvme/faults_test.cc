@@ -156,6 +156,31 @@ TEST_F(FaultsTest, AWriteWhoseCommitIsHeldHasItsDataAlready) {
   EXPECT_NE(commands.media[0], std::byte{1}) << "the next one fetches its own";
 }
 
+TEST_F(FaultsTest, AWriteInTheMiddleOfItsTransferTakesTheRestWhenItIsReleased) {
+  faults.add(rule(Action::hold_data));
+  std::ranges::fill(memory.at(TestHost::kData, 4096), std::byte{1});
+  const auto write = submit(IoOpcode::write);
+  EXPECT_THAT(completions(), IsEmpty());
+  std::ranges::fill(memory.at(TestHost::kData, 4096), std::byte{2});
+  faults.clear();
+  EXPECT_EQ(faults.release_all(), 1U);
+  EXPECT_THAT(completions(), ElementsAre(std::pair(write, 0U)));
+  EXPECT_EQ(commands.media[0], std::byte{1});
+  EXPECT_EQ(commands.media[2047], std::byte{1});
+  EXPECT_EQ(commands.media[2048], std::byte{2});
+}
+
+TEST_F(FaultsTest, AWriteThatLosesItsHostInTheMiddleOfItsTransferFailsAndWritesNothing) {
+  faults.add(rule(Action::hold_data));
+  const auto write = submit(IoOpcode::write);
+  EXPECT_THAT(completions(), IsEmpty());
+  faults.clear();
+  memory.unanswered = true;
+  EXPECT_EQ(faults.release_all(), 1U);
+  EXPECT_THAT(completions(), ElementsAre(std::pair(write, 0x004U)));
+  EXPECT_THAT(commands.executed, IsEmpty());
+}
+
 TEST_F(FaultsTest, AWriteWhoseCommitIsHeldGoesWithItsQueue) {
   faults.add(rule(Action::hold_commit));
   std::ranges::fill(memory.at(TestHost::kData, 4096), std::byte{1});

@@ -48,7 +48,7 @@ class HostMemory final : public pci::Port {
   }
   pci::Outcome read(pci::BusAddress address, std::span<std::byte> data, pci::Transaction transaction) override {
     ++reads[static_cast<std::size_t>(transaction.kind)];
-    if (!inside(address, data.size())) {
+    if (unanswered || !inside(address, data.size())) {
       ++refused;
       std::ranges::fill(data, std::byte{0xFF});
       return {pci::Delivery::unclaimed, transaction.kind};
@@ -77,6 +77,7 @@ class HostMemory final : public pci::Port {
   std::array<std::atomic<unsigned>, pci::kAccessKinds> reads{};
   std::atomic<unsigned> writes{0};
   std::atomic<unsigned> refused{0};
+  std::atomic<bool> unanswered{false};  ///< no read gets an answer
   std::map<std::uint64_t, pci::AccessKind> tags;
 
  private:
