@@ -27,13 +27,14 @@ class Dma {
     return port_->read(address, into, transaction).delivery != pci::Delivery::unclaimed;
   }
 
-  /// Posted: a refused write is not noticed.
+  /// Posted: a refused write is not noticed. A completion stays behind the writes before it.
   void write(pci::BusAddress address, std::span<const std::byte> from, pci::AccessKind kind) const {
     if (const auto offset = cmb_.find(address, from.size())) {
       cmb_.write(*offset, from);
       return;
     }
-    port_->write(address, from, pci::Transaction{.kind = kind, .hops = 0, .may_wait = false});
+    const bool behind = kind == pci::AccessKind::completion;
+    port_->write(address, from, pci::Transaction{.kind = kind, .hops = 0, .may_wait = behind});
   }
 
  private:

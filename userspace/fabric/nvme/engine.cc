@@ -107,6 +107,8 @@ bool Engine::process_once() {
 
 void Engine::handle_requests() {
   const std::uint32_t requests = requests_.exchange(0);
+  // A controller that is not ready any more writes nothing.
+  if ((requests & (kReset | kPowerCut | kDisable)) != 0) dma_.port().settle();
   if ((requests & (kReset | kPowerCut)) != 0) {
     drop_everything();
     if ((requests & kPowerCut) != 0) {
@@ -130,6 +132,7 @@ void Engine::handle_requests() {
     drop_everything();
     enabled_ = (control.cc & cc::kEnable) != 0;
     shut_down_ = true;
+    dma_.port().settle();
     executor_.shutdown();
     registers_.set_status(csts::kShutdownMask, csts::kShutdownComplete);
   }

@@ -85,6 +85,8 @@ Outcome Endpoint::write(BusAddress address, std::span<const std::byte> data, Tra
     unclaimed(Count::dma_writes_unclaimed, "write", address, data.size());
     return {Delivery::unclaimed, transaction.kind};
   }
+  // Its earlier writes may still be on their way through QEMU.
+  if (transaction.may_wait && host_.iommu() && leads_to_memory(address, data.size())) settle();
   Sum sum;
   while (!data.empty()) {
     std::uint64_t length = until_border(address, data.size());
@@ -253,6 +255,10 @@ bool Endpoint::leads_to_memory(BusAddress address, std::uint64_t size) const {
   return piece.memory != nullptr && piece.length == size;
 }
 
+void Endpoint::settle() {
+  if (const auto qemu = link()) qemu->settle();
+}
+
 void Endpoint::interrupt(unsigned vector) {
   if (!bus_master()) {
     counters_.add(Count::interrupts_dropped);
@@ -344,6 +350,8 @@ void Endpoint::detach() {
     gone = std::exchange(link_, nullptr);
   }
   // Ranges may be there without a link: a client that sent DMA_MAP and nothing else.
+  ++last_reset_;
+  ready_ = true;
   reset_config(false);
   memory_.clear();
   vectors_.remove_all();
@@ -361,8 +369,27 @@ bool Endpoint::attached() const {
 void Endpoint::config_read(std::uint64_t offset, std::span<std::byte> data) {
   counters_.add(Count::config_reads);
   if (!present()) return std::ranges::fill(data, std::byte{0xff}), void();
-  const std::scoped_lock lock(config_mutex_);
-  config_.read(offset, data);
+  {
+    const std::scoped_lock lock(config_mutex_);
+    config_.read(offset, data);
+  }
+  // A device that is not ready after a reset asks for a retry (PCI Express 6.0, 2.3.1): all ones, for software that
+  // waits for it. Only in the IDs and the command: QEMU reads other registers for itself.
+  constexpr std::uint64_t kWaitedFor = 8;
+  if (!ready_.load() && offset < kWaitedFor) std::ranges::fill(data, std::byte{0xff});
+}
+
+/// Writes that the function made before its reset may still be on their way through QEMU. On PCIe they have arrived,
+/// or never will.
+void Endpoint::unready_until_settled() {
+  const auto reset = ++last_reset_;
+  const auto qemu = host_.iommu() ? link() : nullptr;
+  if (!qemu) return;
+  ready_ = false;
+  const auto then = [this, reset] {
+    if (last_reset_ == reset) ready_ = true;
+  };
+  if (!qemu->after_writes(then)) ready_ = true;
 }
 
 void Endpoint::config_write(std::uint64_t offset, std::span<const std::byte> data) {
@@ -379,6 +406,7 @@ void Endpoint::config_write(std::uint64_t offset, std::span<const std::byte> dat
   if (!reset) return;
   spdlog::info("{}: function level reset", full_name_);
   counters_.add(Count::resets);
+  unready_until_settled();
   vectors_.forget_pending();
   function_.reset(ResetCause::function);
 }
@@ -387,6 +415,7 @@ void Endpoint::device_reset() {
   spdlog::info("{}: reset", full_name_);
   counters_.add(Count::resets);
   reset_config(false);
+  unready_until_settled();
   vectors_.forget_pending();
   if (present()) function_.reset(ResetCause::function);
 }

@@ -44,6 +44,7 @@ class Endpoint final : public Port {
   Outcome write(BusAddress address, std::span<const std::byte> data, Transaction transaction) override;
   void write_many(std::span<const BusStore> stores, Transaction transaction, std::span<Outcome> outcomes) override;
   Outcome read(BusAddress address, std::span<std::byte> data, Transaction transaction) override;
+  void settle() override;
   void interrupt(unsigned vector) override;
   std::uint64_t tag(BusAddress address, std::uint64_t size, AccessKind kind) override;
   void untag(std::uint64_t id) override;
@@ -80,6 +81,7 @@ class Endpoint final : public Port {
   [[nodiscard]] bool present() const { return present_.load(std::memory_order_acquire); }
 
  private:
+  void unready_until_settled();
   void refresh_locked();
   void reset_config(bool keep_bars);
   void notify_function();
@@ -113,6 +115,8 @@ class Endpoint final : public Port {
   std::mutex reported_mutex_;  // protects reported_, and the order in which the function is notified of guests
   bool reported_ = false;      // connected() was the last call of the function
 
+  std::atomic<bool> ready_{true};              // not between a reset and the end of the writes before it
+  std::atomic<std::uint64_t> last_reset_{0};   // counts resets
   std::atomic<bool> unclaimed_logged_{false};  // once for each guest that attaches
 };
 

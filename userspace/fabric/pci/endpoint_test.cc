@@ -21,6 +21,7 @@ class NoLink : public GuestLink {
  public:
   bool post_write(BusAddress, std::span<const std::byte>) override { return false; }
   bool after_writes(std::function<void()>) override { return false; }
+  bool settle() override { return false; }
   bool read(BusAddress, std::span<std::byte>, std::optional<std::chrono::steady_clock::time_point>) override {
     return false;
   }

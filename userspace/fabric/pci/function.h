@@ -58,8 +58,9 @@ class Port {
  public:
   virtual ~Port() = default;
 
-  /// A posted write. Never blocks and never fails visibly, as on PCIe: an unclaimed one is dropped, counted,
-  /// and logged once. Aligned pieces of up to 8 bytes land as single atomic stores, in ascending order.
+  /// A posted write. Never fails visibly, as on PCIe: an unclaimed one is dropped, counted, and logged once. Aligned
+  /// pieces of up to 8 bytes land as single atomic stores, in ascending order. With `transaction.may_wait` it overtakes
+  /// no earlier write of the function (PCI Express 6.0, 2.4.1), and waits for QEMU if it has to; else it never blocks.
   virtual Outcome write(BusAddress address, std::span<const std::byte> data, Transaction transaction) = 0;
 
   /// Many small posted writes, in order: the drain of a guest's store queue. `outcomes`, if not empty, is as
@@ -70,6 +71,9 @@ class Port {
   /// that nothing else waits for. With `transaction.load` it may wait, too, but for a host that waits for the loading
   /// one. With neither, what only QEMU could answer is `unclaimed`. `unclaimed` fills all ones.
   virtual Outcome read(BusAddress address, std::span<std::byte> data, Transaction transaction) = 0;
+
+  /// Waits, as a read may, until the writes so far have arrived: for a function that says it is idle.
+  virtual void settle() {}
 
   /// Signals an MSI-X vector of the function. Vectors that the guest has off are kept pending and sent when it
   /// switches them on; vectors beyond the table are ignored.

@@ -20,10 +20,14 @@ class GuestLink {
   /// Hands a write over and returns at once. False: it was dropped, since the guest has ended or takes nothing.
   virtual bool post_write(BusAddress address, std::span<const std::byte> data) = 0;
 
-  /// Calls `then` when QEMU has carried out all small writes posted so far (64 bytes at most, but for interrupts): at
-  /// once, or on the thread that receives QEMU's answers. An interrupt by eventfd would overtake them otherwise. False:
-  /// the guest has ended, and `then` is not called.
+  /// Calls `then` when QEMU has carried out all writes posted so far, but for interrupts: at once, or on the thread
+  /// that receives QEMU's answers. An interrupt by eventfd would overtake them otherwise. False: the guest has ended,
+  /// and `then` is not called.
   virtual bool after_writes(std::function<void()> then) = 0;
+
+  /// Waits until QEMU has carried out all writes posted so far, but for interrupts, for seconds at worst. False: too
+  /// late, or the guest has ended. Fails at once on the thread that receives the answers.
+  virtual bool settle() = 0;
 
   /// Reads and waits for the answer, until `until` or else seconds at worst, but not longer than the guest lives.
   /// False: refused, too late, or the guest has ended; `data` is then undefined. Fails at once on the thread that would

@@ -25,7 +25,12 @@ class FakeLink : public GuestLink {
     return true;
   }
   bool after_writes(std::function<void()> then) override {
-    if (alive) then();
+    if (alive && !late) then();
+    if (late) waiting.push_back(std::move(then));
+    return alive;
+  }
+  bool settle() override {
+    ++settled;
     return alive;
   }
   bool read(BusAddress address, std::span<std::byte> data,
@@ -37,6 +42,9 @@ class FakeLink : public GuestLink {
     return true;
   }
   bool alive = true;
+  bool late = false;  ///< its writes have not arrived yet
+  std::vector<std::function<void()>> waiting;
+  unsigned settled = 0;
   std::function<void(std::span<std::byte>)> in_bar;  ///< where the address leads to, if not to memory
   std::vector<std::pair<std::uint64_t, std::size_t>> writes;
   std::vector<std::pair<std::uint64_t, std::size_t>> reads;
@@ -163,6 +171,34 @@ TEST_F(RoutingWithIommu, BarsAreReachedThroughQemuOnly) {
   EXPECT_EQ(write(kBarB, 1).delivery, Delivery::qemu);
   EXPECT_EQ(function_b_.writes(), 0U);
   EXPECT_EQ(read(kBarB), ~0ULL);
+}
+
+TEST_F(RoutingWithIommu, AWriteThatMayWaitOvertakesNoEarlierOne) {
+  const std::uint64_t value = 1;
+  a_.write({0x40}, bytes_of(value), {});
+  EXPECT_EQ(link_->settled, 0U);
+  EXPECT_EQ(a_.write({0x40}, bytes_of(value), {.may_wait = true}).delivery, Delivery::memory);
+  EXPECT_EQ(link_->settled, 1U);
+  EXPECT_EQ(a_.write({kWindowB}, bytes_of(value), {.may_wait = true}).delivery, Delivery::qemu);
+  EXPECT_EQ(link_->settled, 1U) << "QEMU keeps the order";
+}
+
+TEST_F(RoutingWithIommu, AFunctionIsReadyAfterAResetWhenItsWritesHaveArrived) {
+  std::uint32_t command = 0;
+  const auto read_config = [&](std::uint64_t offset) {
+    a_.config_read(offset, writable_bytes_of(command));
+    return command;
+  };
+  link_->late = true;
+  a_.device_reset();
+  EXPECT_EQ(read_config(4), ~0U);
+  EXPECT_NE(read_config(8), ~0U);
+  a_.device_reset();
+  ASSERT_EQ(link_->waiting.size(), 2U);
+  link_->waiting[0]();
+  EXPECT_EQ(read_config(4), ~0U) << "of the first reset";
+  link_->waiting[1]();
+  EXPECT_NE(read_config(4), ~0U);
 }
 
 TEST_F(RoutingWithIommu, AReadThatQemuFindsNothingForFails) {

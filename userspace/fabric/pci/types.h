@@ -46,7 +46,7 @@ struct Transaction {
   AccessKind kind = AccessKind::message;
   /// NTBs crossed so far. Routing gives up at kMaxHops, so two windows that lead into each other end.
   std::uint8_t hops = 0;
-  /// Reads of devices only: may this wait for a guest's QEMU? It may if no QEMU waits for the device.
+  /// Accesses of devices only: may this wait for a guest's QEMU? It may if no QEMU waits for the device.
   bool may_wait = false;
   /// Loads of a guest's CPU only. The guest's own QEMU waits for the answer. So the load may wait for another QEMU only
   /// if no circle of hosts closes, and not for long (docs/fabric.md).

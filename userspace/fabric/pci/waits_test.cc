@@ -100,6 +100,7 @@ class Qemu : public GuestLink {
     then();
     return true;
   }
+  bool settle() override { return true; }
   bool read(BusAddress address, std::span<std::byte> data,
             std::optional<std::chrono::steady_clock::time_point> until) override {
     ++asked;

@@ -29,13 +29,14 @@ bool DmaRequests::post_write(pci::BusAddress address, std::span<const std::byte>
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), most));
     const DmaAccess access{address.value, piece.size()};
-    const bool ask = piece.size() <= kSmall && !pci::is_interrupt(address);
+    const bool ask = !pci::is_interrupt(address);
     const auto number =
         static_cast<std::uint16_t>(next_write_.fetch_add(1, std::memory_order_relaxed) & (kAskedIds - 1));
     const auto id = static_cast<std::uint16_t>(kWriteIds | (ask ? kAskedIds : 0) | number);
     if (ask) {  // before the answer can come
       const std::scoped_lock lock(mutex_);
       ++asked_;
+      if (piece.size() <= kSmall) last_small_ = asked_;
     }
     if (!outbox_->send(request(id, Command::dma_write, sizeof(access) + piece.size(), ask ? 0 : kFlagNoReply),
                        std::as_bytes(std::span(&access, 1)), piece, Outbox::Kind::posted)) {
@@ -75,17 +76,25 @@ void DmaRequests::write_answered() {
   for (const auto& [number, then] : ready) then();
 }
 
-bool DmaRequests::writes_answered(std::chrono::steady_clock::time_point until) {
+bool DmaRequests::answered(std::unique_lock<std::mutex>& lock, std::uint64_t writes,
+                           std::chrono::steady_clock::time_point until) {
+  return answered_.wait_until(lock, until, [&] { return answered_writes_ >= writes || closed_; }) && !closed_;
+}
+
+bool DmaRequests::settle() {
+  if (std::this_thread::get_id() == thread_.load()) return false;  // no thread would receive the replies
   std::unique_lock lock(mutex_);
-  const std::uint64_t before = asked_;
-  return answered_.wait_until(lock, until, [&] { return answered_writes_ >= before || closed_; });
+  return answered(lock, asked_, std::chrono::steady_clock::now() + deadline_);
 }
 
 bool DmaRequests::read(pci::BusAddress address, std::span<std::byte> data,
                        std::optional<std::chrono::steady_clock::time_point> until) {
   if (std::this_thread::get_id() == thread_.load()) return false;  // no thread would receive the reply
   const auto end = until.value_or(std::chrono::steady_clock::now() + deadline_);
-  if (!writes_answered(end)) return false;
+  {
+    std::unique_lock lock(mutex_);
+    if (!answered(lock, last_small_, end)) return false;
+  }
   const std::size_t most = std::min<std::size_t>(max_transfer_.load(std::memory_order_relaxed), kReadPiece);
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), most));

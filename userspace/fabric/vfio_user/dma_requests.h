@@ -19,9 +19,10 @@
 
 namespace smartio::vfio_user {
 
-/// The device's requests to one guest's QEMU: DMA_WRITE is posted, the calling thread waits for DMA_READ. Small writes,
-/// such as completions and those of registers, ask for a reply. QEMU takes all requests in order, so the reply says
-/// when an interrupt may follow them. A read is sent after the replies to the earlier small writes. QEMU's event loop
+/// The device's requests to one guest's QEMU: DMA_WRITE is posted, the calling thread waits for DMA_READ. Writes, but
+/// interrupts, ask for a reply. QEMU takes all requests in order, so the reply says when an interrupt, or a write that
+/// does not pass QEMU, may follow them. A read is sent after the replies to the earlier small writes, such as those of
+/// registers. QEMU's event loop
 /// may run inside a register write, which waits for a disk there. QEMU would take the read in there and refuse it,
 /// since it does not enter a device of its own twice. Thread-safe. May outlive its connection, and then refuses
 /// everything.
@@ -34,6 +35,7 @@ class DmaRequests final : public pci::GuestLink {
 
   bool post_write(pci::BusAddress address, std::span<const std::byte> data) override;
   bool after_writes(std::function<void()> then) override;
+  bool settle() override;
   bool read(pci::BusAddress address, std::span<std::byte> data,
             std::optional<std::chrono::steady_clock::time_point> until) override;
 
@@ -53,8 +55,8 @@ class DmaRequests final : public pci::GuestLink {
     bool ok = false;
   };
   void write_answered();
-  /// Waits for the answers to the small writes so far. False if they did not come in time.
-  bool writes_answered(std::chrono::steady_clock::time_point until);
+  /// Waits for the answers to the first `writes`. False if they did not come in time. With the lock.
+  bool answered(std::unique_lock<std::mutex>& lock, std::uint64_t writes, std::chrono::steady_clock::time_point until);
   bool read_piece(pci::BusAddress address, std::span<std::byte> data, std::chrono::steady_clock::time_point until);
 
   std::shared_ptr<Outbox> outbox_;
@@ -69,8 +71,9 @@ class DmaRequests final : public pci::GuestLink {
   std::map<std::uint16_t, Waiter*> waiters_;  // by message id
   std::uint16_t next_read_ = 0;
   bool closed_ = false;
-  std::uint64_t asked_ = 0;                                            // small writes posted
-  std::uint64_t answered_writes_ = 0;                                  // of these, or that could not be sent
+  std::uint64_t asked_ = 0;                                            // writes posted, but interrupts
+  std::uint64_t last_small_ = 0;                                       // the number of the last small one of these
+  std::uint64_t answered_writes_ = 0;                                  // answers, and writes that could not be sent
   std::deque<std::pair<std::uint64_t, std::function<void()>>> after_;  // callbacks, by the count of answers
 };
 

@@ -112,6 +112,23 @@ TEST_F(Dma, AnInterruptStaysBehindTheWritesBeforeIt) {
   EXPECT_EQ(pci::signals(vector), 1U);
 }
 
+TEST_F(Dma, NothingOvertakesALargeWrite) {
+  const std::array<int, 1> fds{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const UniqueFd vector(fds[0]);
+  ASSERT_TRUE(client_.set_irqs(0, fds));
+  client_.set_dma_handler({.read = {}, .write = [](BusAddress, std::span<const std::byte>) { return true; }});
+  const std::vector<std::byte> page(4096);
+  served_.endpoint().write({0xd0000000}, page, {});
+  served_.endpoint().interrupt(0);
+  auto settled = std::async(std::launch::async, [&] { served_.endpoint().settle(); });
+  EXPECT_EQ(settled.wait_for(50ms), std::future_status::timeout);
+  EXPECT_EQ(pci::signals(vector), 0U);
+  ASSERT_TRUE(client_.serve(5s).value_or(false));
+  settled.get();
+  EXPECT_TRUE(eventually([&] { return pci::signals(vector) == 1; }));
+  served_.endpoint().settle();  // nothing is left
+}
+
 TEST_F(Dma, ARefusedWriteIsCounted) {
   client_.set_dma_handler({});
   const std::uint32_t value = 0;
