@@ -351,6 +351,7 @@ static inline void snvme_count(struct snvme_path *path, enum snvme_stat stat,
 /* The kinds of mapping that an iod has to release. */
 enum snvme_mapped {
 	SNVME_MAPPED_NONE,
+	SNVME_MAPPED_SLOT,
 	SNVME_MAPPED_ONE,
 	SNVME_MAPPED_SG,
 	SNVME_MAPPED_BOUNCE,
@@ -385,6 +386,8 @@ struct snvme_iod {
 /* client_dma.c */
 int snvme_bounce_init(struct snvme_path *path);
 void snvme_bounce_exit(struct snvme_path *path);
+void snvme_slots_alloc(struct snvme_queue *q);
+void snvme_slots_free(struct snvme_queue *q);
 blk_status_t snvme_map(struct snvme_queue *q, struct request *rq);
 void snvme_unmap(struct snvme_path *path, struct request *rq);
 

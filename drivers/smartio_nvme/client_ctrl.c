@@ -387,8 +387,10 @@ static void snvme_path_release(struct snvme_path *path)
 		nvme_remove_admin_tag_set(ctrl);
 		ctrl->admin_tagset = NULL;
 	}
-	for (i = 0; i < path->max_queues; i++)
+	for (i = 0; i < path->max_queues; i++) {
+		snvme_slots_free(&path->queues[i]);
 		snvme_queue_free(&path->queues[i]);
+	}
 	snvme_bounce_exit(path);
 }
 
@@ -457,9 +459,13 @@ static int snvme_path_resources(struct snvme_path *path)
 	for (i = 0; i < max && !ret; i++)
 		ret = snvme_queue_alloc(&path->queues[i], path, i, entries,
 					&snvme_io_queue_ops);
-	if (!ret && config->dma_mode == SNVME_DMA_BOUNCE)
-		ret = snvme_bounce_init(path);
-	return ret;
+	if (ret)
+		return ret;
+	if (config->dma_mode == SNVME_DMA_BOUNCE)
+		return snvme_bounce_init(path);
+	for (i = 0; i < max; i++)
+		snvme_slots_alloc(&path->queues[i]);
+	return 0;
 }
 
 /*

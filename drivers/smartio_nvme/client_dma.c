@@ -8,11 +8,16 @@
  * same posted write-combining stores as the command: each tag has its slot
  * there.
  *
+ * A request in one page is mapped at the address of its tag (its slot), where
+ * an IOMMU is strict.
+ *
  * Where the device reaches only memory made for it, data is copied (bounced).
  */
 #include <linux/blk-integrity.h>
-#include <linux/dma-mapping.h>
+#include <linux/dma-map-ops.h>
 #include <linux/genalloc.h>
+#include <linux/iommu.h>
+#include <linux/pci.h>
 
 #include "client.h"
 
@@ -76,6 +81,79 @@ static void snvme_bounce_copy(struct request *rq, void *buf, bool to_rq)
 			memcpy_from_bvec(buf, &bv);
 		buf += bv.bv_len;
 	}
+}
+
+/* ---- slots: an address for each tag ---- */
+
+/*
+ * The DMA API searches for addresses for each request, and looks for the page
+ * when it unmaps one. Slots save both. The IOMMU's own calls map a page there
+ * for as long as a request has it. iommu_unmap() invalidates at once, so slots
+ * are for strict IOMMUs only.
+ *
+ * The DMA API allocates the addresses, for the page of zeros. It never gives
+ * them to others. Nothing is mapped there between requests.
+ */
+
+static bool snvme_slots_suit(struct device *dev, struct iommu_domain *domain)
+{
+	/* the DMA API copies parts of pages for an untrusted device */
+	return domain && domain->type == IOMMU_DOMAIN_DMA &&
+	       domain->pgsize_bitmap & PAGE_SIZE && dev_is_dma_coherent(dev) &&
+	       !(dev_is_pci(dev) && to_pci_dev(dev)->untrusted);
+}
+
+/* The addresses of a slot are one run; a part of all addresses at most. */
+static bool snvme_slots_fit(struct snvme_queue *q)
+{
+	u64 all = (u64)q->path->max_queues * q->entries * PAGE_SIZE;
+
+	return all <= dma_get_mask(q->path->dma_dev) / 16;
+}
+
+/* I/O works without them. May sleep. */
+void snvme_slots_alloc(struct snvme_queue *q)
+{
+	struct device *dev = q->path->dma_dev;
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+	struct sg_table *sgt = &q->slots_sgt;
+	struct scatterlist *sg;
+	dma_addr_t dma;
+	unsigned int i;
+
+	if (!snvme_slots_suit(dev, domain) || !snvme_slots_fit(q) ||
+	    sg_alloc_table(sgt, q->entries, GFP_KERNEL | __GFP_NOWARN))
+		return;
+	for_each_sgtable_sg(sgt, sg, i)
+		sg_set_page(sg, ZERO_PAGE(0), PAGE_SIZE, 0);
+	if (dma_map_sgtable(dev, sgt, DMA_TO_DEVICE, DMA_ATTR_NO_WARN)) {
+		sg_free_table(sgt);
+		return;
+	}
+	dma = sg_dma_address(sgt->sgl);
+	if (sgt->nents > 1) {
+		dma_unmap_sgtable(dev, sgt, DMA_TO_DEVICE, 0);
+		sg_free_table(sgt);
+		return;
+	}
+	iommu_unmap(domain, dma, q->entries * PAGE_SIZE);
+	q->slots_domain = domain;
+	q->slots = dma;
+}
+
+/* No request has one. May sleep. */
+void snvme_slots_free(struct snvme_queue *q)
+{
+	struct sg_table *sgt = &q->slots_sgt;
+
+	if (!q->slots_domain)
+		return;
+	/* The DMA API unmaps the page of zeros. Else the addresses are lost. */
+	if (iommu_map_sg(q->slots_domain, q->slots, sgt->sgl, sgt->orig_nents,
+			 IOMMU_READ, GFP_NOIO) > 0)
+		dma_unmap_sgtable(q->path->dma_dev, sgt, DMA_TO_DEVICE, 0);
+	sg_free_table(sgt);
+	q->slots_domain = NULL;
 }
 
 /* ---- data pointers of the command ---- */
@@ -210,11 +288,42 @@ static noinline blk_status_t snvme_map_bounce(struct snvme_queue *q,
 	return BLK_STS_OK;
 }
 
+/* Out of line: the benchmark counts its calls as mappings. */
+static noinline blk_status_t snvme_map_slot(struct snvme_queue *q,
+					    struct request *rq,
+					    phys_addr_t phys, u32 len)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	dma_addr_t slot = q->slots + (dma_addr_t)rq->tag * PAGE_SIZE;
+	int prot = IOMMU_CACHE;
+
+	prot |= rq_data_dir(rq) == WRITE ? IOMMU_READ : IOMMU_WRITE;
+	if (iommu_map(q->slots_domain, slot, phys & PAGE_MASK, PAGE_SIZE, prot,
+		      GFP_ATOMIC))
+		return BLK_STS_RESOURCE;
+	iod->mapped = SNVME_MAPPED_SLOT;
+	iod->dma = slot + offset_in_page(phys);
+	snvme_set_one(q, rq, smartio_to_device(q->path->sdev, iod->dma), len);
+	return BLK_STS_OK;
+}
+
+static void snvme_unmap_slot(struct request *rq)
+{
+	struct snvme_queue *q = rq->mq_hctx->driver_data;
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+
+	WARN_ON_ONCE(iommu_unmap(q->slots_domain, iod->dma & PAGE_MASK,
+				 PAGE_SIZE) != PAGE_SIZE);
+}
+
 static blk_status_t snvme_map_one(struct snvme_queue *q, struct request *rq)
 {
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
 	struct bio_vec bv = req_bvec(rq);
+	phys_addr_t phys = page_to_phys(bv.bv_page) + bv.bv_offset;
 
+	if (q->slots_domain && offset_in_page(phys) + bv.bv_len <= PAGE_SIZE)
+		return snvme_map_slot(q, rq, phys, bv.bv_len);
 	iod->dma = dma_map_bvec(q->path->dma_dev, &bv, rq_dma_dir(rq),
 				DMA_ATTR_NO_WARN);
 	if (dma_mapping_error(q->path->dma_dev, iod->dma))
@@ -276,6 +385,9 @@ void snvme_unmap(struct snvme_path *path, struct request *rq)
 	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
 
 	switch (iod->mapped) {
+	case SNVME_MAPPED_SLOT:
+		snvme_unmap_slot(rq);
+		break;
 	case SNVME_MAPPED_ONE:
 		dma_unmap_page(path->dma_dev, iod->dma, iod->len,
 			       rq_dma_dir(rq));

@@ -375,26 +375,51 @@ static void snvme_commit_rqs(struct blk_mq_hw_ctx *hctx)
 	snvme_queue_ring(hctx->driver_data);
 }
 
-/* Sends several at once, for one doorbell. The rest is sent one by one. */
-static void snvme_queue_rqs(struct rq_list *list)
+/* Return: whether it was prepared: the rest is sent one by one. */
+static __always_inline bool snvme_prepare_now(struct snvme_queue *q,
+					      struct request *rq)
+{
+	return nvme_check_ready(&q->path->ctrl, rq, READ_ONCE(q->live)) &&
+	       !snvme_is_special(q->path, rq) && !snvme_prepare(q, rq);
+}
+
+/* @rq, and those of @list, for one doorbell. */
+static noinline void snvme_queue_several(struct request *rq,
+					 struct rq_list *list)
 {
 	struct rq_list later = { }, now = { };
 	struct snvme_queue *q = NULL;
-	struct request *rq;
 
-	while ((rq = rq_list_pop(list))) {
+	do {
 		if (q && q != rq->mq_hctx->driver_data)
 			snvme_queue_submit_list(q, &now);
 		q = rq->mq_hctx->driver_data;
-		if (nvme_check_ready(&q->path->ctrl, rq, READ_ONCE(q->live)) &&
-		    !snvme_is_special(q->path, rq) && !snvme_prepare(q, rq))
+		if (snvme_prepare_now(q, rq))
 			rq_list_add_tail(&now, rq);
 		else
 			rq_list_add_tail(&later, rq);
-	}
-	if (q)
-		snvme_queue_submit_list(q, &now);
+	} while ((rq = rq_list_pop(list)));
+	snvme_queue_submit_list(q, &now);
 	*list = later;
+}
+
+/* Sends all that it can. Mostly that is one request: then without lists. */
+static void snvme_queue_rqs(struct rq_list *list)
+{
+	struct request *rq = rq_list_pop(list);
+	struct snvme_queue *q;
+
+	if (!rq)
+		return;
+	if (!rq_list_empty(list)) {
+		snvme_queue_several(rq, list);
+		return;
+	}
+	q = rq->mq_hctx->driver_data;
+	if (snvme_prepare_now(q, rq))
+		snvme_queue_submit(q, nvme_req(rq)->cmd, true);
+	else
+		rq_list_add_tail(list, rq);
 }
 
 /* ---- completion ---- */

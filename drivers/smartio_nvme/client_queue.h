@@ -8,10 +8,12 @@
 
 #include <linux/blk-mq.h>
 #include <linux/hrtimer.h>
+#include <linux/scatterlist.h>
 #include <linux/smartio.h>
 
 #include "nvme_core.h"
 
+struct iommu_domain;
 struct snvme_path;
 struct snvme_queue;
 
@@ -53,6 +55,10 @@ struct snvme_queue_ops {
  * @index: hardware queue of blk-mq
  * @qid: of the controller, in this session
  * @entries: of SQ and CQ
+ * @slots_domain: where requests of one page are mapped at @slots; NULL: the DMA
+ *	API chooses their addresses. See client_dma.c
+ * @slots: first of the addresses, a page for each tag
+ * @slots_sgt: the DMA API's mapping that gave them
  * @polled: no interrupt: blk-mq polls
  * @timed: no interrupt left: a timer polls
  * @sq_lock: protects the SQ: @live, @over, @sq_tail, @sq_rung, @submitted. No
@@ -101,6 +107,9 @@ struct snvme_queue {
 	u16 entries;
 	bool polled;
 	bool timed;
+	struct iommu_domain *slots_domain;
+	dma_addr_t slots;
+	struct sg_table slots_sgt;
 
 	spinlock_t sq_lock ____cacheline_aligned_in_smp; /* the SQ */
 	bool live;

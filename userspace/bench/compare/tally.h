@@ -22,7 +22,7 @@ enum class Count : std::size_t {
   interrupts,         ///< all: of devices, timers, other CPUs
   device_interrupts,  ///< common_interrupt()
   context_switches,   ///< __switch_to_asm()
-  dma_maps,           ///< calls of the DMA API: a page, or a list
+  dma_maps,           ///< calls that map a page, or a list, for a device
   dma_unmaps,
   iommu_commands,  ///< qi_submit_sync(): invalidations that the CPU waits for
   copied_bytes,    ///< by the kernel's string moves

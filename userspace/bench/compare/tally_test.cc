@@ -17,7 +17,8 @@ constexpr const char* kKallsyms =
     "__switch_to_asm\nffffffff81000300 T dma_map_page_attrs\nffffffff81000400 T dma_unmap_sg_attrs\nffffffff81000500 T "
     "qi_submit_sync\nffffffff81000600 T other\nffffffff81000700 t native_queued_spin_lock_slowpath\nffffffff81000800 t "
     "next\nffffffff81000900 t hrtimer_try_to_cancel.part.0\nffffffff81000a00 T hrtimer_nothing\n"
-    "ffffffff81000b00 t tick_nohz_handler\n";
+    "ffffffff81000b00 t tick_nohz_handler\nffffffff81000c00 T iommu_map\nffffffff81000d00 T iommu_unmap\n"
+    "ffffffffc0000000 t snvme_map_slot.isra.0\t[smartio_nvme]\n";
 
 json blocks(double scale) {
   return {{"user", 5 * scale},
@@ -36,23 +37,26 @@ json blocks(double scale) {
             {0xFFFFFFFF810007F0, 2 * scale, 8 * scale},
             {0xFFFFFFFF81000910, 4 * scale, 8 * scale},
             {0xFFFFFFFF81000A00, 10 * scale, 9 * scale},
-            {0xFFFFFFFF81000B00, 10 * scale, 10 * scale}}}};
+            {0xFFFFFFFF81000B00, 10 * scale, 10 * scale},
+            {0xFFFFFFFF81000C00, 1 * scale, 11 * scale},
+            {0xFFFFFFFF81000D00, 1 * scale, 12 * scale},
+            {0xFFFFFFFFC0000000, 1 * scale, 13 * scale}}}};
 }
 
 TEST(Tally, CountsCallsAndInstructions) {
   const Tallier tallier((bench::Symbols(kKallsyms)));
   const Tally tally = tallier(blocks(3)) - tallier(blocks(1)) * 2;
-  EXPECT_DOUBLE_EQ(tally[Count::instructions], 106);
+  EXPECT_DOUBLE_EQ(tally[Count::instructions], 109);
   EXPECT_DOUBLE_EQ(tally[Count::spinning], 7);
   EXPECT_DOUBLE_EQ(tally[Count::user_instructions], 5);
   EXPECT_DOUBLE_EQ(tally[Count::device_interrupts], 1);
   EXPECT_DOUBLE_EQ(tally[Count::interrupts], 3);
   EXPECT_DOUBLE_EQ(tally[Count::context_switches], 3);
-  EXPECT_DOUBLE_EQ(tally[Count::dma_maps], 4);
-  EXPECT_DOUBLE_EQ(tally[Count::dma_unmaps], 5);
+  EXPECT_DOUBLE_EQ(tally[Count::dma_maps], 4 + 13);
+  EXPECT_DOUBLE_EQ(tally[Count::dma_unmaps], 5 + 12);
   EXPECT_DOUBLE_EQ(tally[Count::iommu_commands], 6);
   EXPECT_DOUBLE_EQ(tally[Count::copied_bytes], 4096);
-  EXPECT_DOUBLE_EQ(tally[Count::with_copies], 106 + 256);
+  EXPECT_DOUBLE_EQ(tally[Count::with_copies], 109 + 256);
   EXPECT_DOUBLE_EQ(tally[Count::timer_ticks], 10);
 }
 
