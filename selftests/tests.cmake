@@ -208,5 +208,11 @@ endif()
 on_cluster(few star-few ${FEW})
 on_cluster(switch pair-switch share/shared-group smartioctl/doctor)
 
-# The command that README.md begins with: it brings its cluster up itself.
+# The command that README.md begins with, and others: they bring their clusters up themselves.
 on_cluster(demo "-;star" demo)
+if(SMARTIO_LONG)
+  on_cluster(demo-lending "-;pair-lending-iommu" demo-lending)
+  if(NOT SMARTIO_KERNEL)
+    on_cluster(demo-vm "-;pair-vm" demo-vm)
+  endif()
+endif()
