@@ -180,7 +180,7 @@ if(SMARTIO_LONG)
   list(APPEND DEVICES lending/edu)
   list(APPEND VFS lending/vfs-nvme)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)
-  set(VM_STAR vm/lent vm/vf vm/migrate vm/attacks)
+  set(VM_STAR vm/lent vm/vf vm/migrate vm/attacks vm/hostile-host)
 endif()
 on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn ${DEVICES}
   lending/two)
