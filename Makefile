@@ -35,7 +35,7 @@ help: ## this list
 demo-failover: build guest-overlay ## two cables pulled and put back under verified I/O, second by second
 	@$(tree) scripts/demo-failover
 
-demo-vm: build guest-overlay ## a drive of one host in a virtual machine of another, by the stock vfio-pci
+demo-vm: build guest-overlay ## a drive and a virtual function of one host in a virtual machine of another, by the stock vfio-pci; QEMU killed
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms
 	@$(tree) scripts/demo-vm
 

@@ -192,7 +192,7 @@ if(SMARTIO_LONG)
   list(APPEND DEVICES lending/edu)
   list(APPEND VFS lending/vfs-nvme)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)
-  set(VM_STAR vm/lent vm/vf vm/migrate vm/attacks)
+  set(VM_STAR vm/lent vm/vf vm/migrate vm/attacks vm/hostile-host)
 endif()
 on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn ${DEVICES}
   lending/two)
@@ -220,5 +220,11 @@ endif()
 on_cluster(few star-few ${FEW})
 on_cluster(switch pair-switch share/shared-group smartioctl/doctor)
 
-# The command that README.md begins with: it brings its cluster up itself.
+# The command that README.md begins with, and others: they bring their clusters up themselves.
 on_cluster(demo "-;star" demo)
+if(SMARTIO_LONG)
+  on_cluster(demo-lending "-;pair-lending-iommu" demo-lending)
+  if(NOT SMARTIO_KERNEL)
+    on_cluster(demo-vm "-;pair-vm" demo-vm)
+  endif()
+endif()
