@@ -302,15 +302,16 @@ void add_fault_commands(Registry& registry) {
                [](const ControlledDrive& entry, Words) -> Result<json> {
                  return faults_json(entry.drive->controller().faults());
                });
-  registry.add("drive NAME fault ACTION CLASS [OPTIONS…]",
-               "delay MIN[..MAX], hold, hold-data (a write with half of its data fetched), hold-commit (with all of it), fail "
-               "STATUS, delay-completion "
-               "MIN[..MAX], hold-completion, drop or duplicate (completions) for any, read, write or flush commands; "
-               "options queue=N nsid=N count=N; gives an id",
-               [](const ControlledDrive& entry, Words words) -> Result<json> {
-                 return parse_rule(words).transform(
-                     [&](const FaultRule& rule) { return json{{"id", entry.drive->controller().faults().add(rule)}}; });
-               });
+  registry.add(
+      "drive NAME fault ACTION CLASS [OPTIONS…]",
+      "delay MIN[..MAX], hold, hold-data (a write with half of its data fetched), hold-commit (with all of it), fail "
+      "STATUS, delay-completion "
+      "MIN[..MAX], hold-completion, drop or duplicate (completions) for any, read, write or flush commands; "
+      "options queue=N nsid=N count=N; gives an id",
+      [](const ControlledDrive& entry, Words words) -> Result<json> {
+        return parse_rule(words).transform(
+            [&](const FaultRule& rule) { return json{{"id", entry.drive->controller().faults().add(rule)}}; });
+      });
   registry.add("drive NAME unfault ID|all", "removes a fault, or all of them; held commands and completions stay held",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
                  auto& faults = entry.drive->controller().faults();

@@ -347,8 +347,8 @@ void Engine::fail(SubmissionQueue& sq, const Command& command, Status status, St
   complete(sq, command.entry, status, 0);
 }
 
-// As a drive that is in the middle of fetching a write's data; or one that has all of it and is busy with others: then nothing
-// of the host is needed any more.
+// As a drive that is in the middle of fetching a write's data; or one that has all of it and is busy with others: then
+// nothing of the host is needed any more.
 void Engine::hold_write(SubmissionQueue& sq, const Command& command, FaultRule::Action action) {
   std::vector<std::byte> data;
   if (sq.id.value != 0 && !command.compare) data.resize(executor_.write_bytes(command.entry));
@@ -358,8 +358,8 @@ void Engine::hold_write(SubmissionQueue& sq, const Command& command, FaultRule::
   hold(sq, command, std::nullopt, std::nullopt, std::move(data), missing);
 }
 
-// Fetches bytes [from, to) of a write's data. False if the bus refused them, and the command has its completion, or if the
-// controller stops.
+// Fetches bytes [from, to) of a write's data. False if the bus refused them, and the command has its completion, or if
+// the controller stops.
 bool Engine::fetch(SubmissionQueue& sq, const SubmissionEntry& entry, std::span<std::byte> data, std::size_t from,
                    std::size_t to) {
   context_.begin(sq.id, entry, {.page_size = page_size_, .sgl = config_.sgl});

@@ -2,8 +2,8 @@
 // reboot_now
 //    Reboots at once, as `reboot -f` does: no program ends, no file system is unmounted, but drivers are shut down.
 // reboot_now KERNEL INITRD
-//    The same, into that kernel and with this boot's command line, without the firmware (kexec_file_load(2)): no device is
-//    reset on the way.
+//    The same, into that kernel and with this boot's command line, without the firmware (kexec_file_load(2)): no device
+//    is reset on the way.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/reboot.h>
