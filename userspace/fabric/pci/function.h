@@ -59,8 +59,8 @@ class Port {
   virtual ~Port() = default;
 
   /// A posted write. Never fails visibly, as on PCIe: an unclaimed one is dropped, counted, and logged once. Aligned
-  /// pieces of up to 8 bytes land as single atomic stores, in ascending order. With `transaction.may_wait` it overtakes
-  /// no earlier write of the function (PCI Express 6.0, 2.4.1), and waits for QEMU if it has to; else it never blocks.
+  /// pieces of up to 8 bytes land as single atomic stores, in ascending order. With `transaction.may_wait` it stays
+  /// behind the function's earlier writes (PCI Express 6.0, 2.4.1), and may wait for QEMU. Else it never blocks.
   virtual Outcome write(BusAddress address, std::span<const std::byte> data, Transaction transaction) = 0;
 
   /// Many small posted writes, in order: the drain of a guest's store queue. `outcomes`, if not empty, is as
