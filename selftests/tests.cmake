@@ -194,7 +194,8 @@ if(SMARTIO_LONG)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)
   set(VM_STAR vm/lent vm/vf vm/migrate vm/attacks vm/hostile-host)
 endif()
-on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn ${DEVICES}
+on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn
+  lending/narrow ${DEVICES}
   lending/two)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
 if(SMARTIO_LONG)

@@ -197,6 +197,7 @@ void borrow_posts_exit(void);
 struct borrow_function *borrow_of_device(struct device *dev);
 int borrow_dma_added(struct borrow_function *f, struct device *dev);
 void borrow_dma_range(struct borrow_function *f, struct device *dev);
+void borrow_dma_bound(struct borrow_function *f, struct device *dev);
 int borrow_dma_init(struct borrow_function *f);
 void borrow_dma_exit(struct borrow_function *f);
 int borrow_iommu_init(void);

@@ -310,6 +310,23 @@ void borrow_dma_range(struct borrow_function *f, struct device *dev)
 	dev->dma_range_map = map;
 }
 
+/*
+ * A driver has been bound, or has failed to be. It has chosen how many address
+ * bits the function uses, unless it failed earlier. The DMA API finds no address
+ * for it if all of the function's are above that, and does not say why.
+ */
+void borrow_dma_bound(struct borrow_function *f, struct device *dev)
+{
+	u64 first = f->dma_offset + (f->flat ? 0 : f->space.base);
+	u64 mask = dma_get_mask(dev);
+
+	if (mask >= first || to_pci_driver(dev->driver)->driver_managed_dma)
+		return;
+	dev_notice(dev,
+		   "no memory can be mapped: %s uses %u address bits, the lender's window begins at %#llx\n",
+		   dev->driver->name, fls64(mask), first);
+}
+
 /* A session is open. Returns 0; -EOPNOTSUPP: nothing is open but a pool. */
 int borrow_dma_init(struct borrow_function *f)
 {

@@ -311,7 +311,12 @@ static int borrow_bus_notify(struct notifier_block *nb, unsigned long action,
 		borrow_dma_range(f, data);
 		borrow_master(f, true);
 		return NOTIFY_OK;
+	case BUS_NOTIFY_BOUND_DRIVER:
+		borrow_dma_bound(f, data);
+		return NOTIFY_OK;
 	case BUS_NOTIFY_DRIVER_NOT_BOUND:
+		borrow_dma_bound(f, data);
+		fallthrough;
 	case BUS_NOTIFY_UNBOUND_DRIVER:
 		borrow_master(f, false);
 		return NOTIFY_OK;
