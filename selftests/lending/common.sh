@@ -53,26 +53,28 @@ network_down() {
 	sh_on "$1" 'ip addr flush dev $1; ip link set $1 down' "$2"
 	sh_on "$3" 'ip addr del 10.78.0.2/24 dev eth0'
 }
-# iperf_serve HOST: it has its pid file before it listens on port 5201.
+# iperf_serve HOST [OPTION]: it has its pid file before it listens on port 5201.
+iperf_listens='grep -qsE ":1451 [0-9A-F]+:0000 0A" /proc/net/tcp /proc/net/tcp6'
 iperf_serve() {
-	sh_on "$1" 'iperf3 -s -D -I /run/iperf3.pid'
-	until_true 10 "iperf3's server" sh_on "$1" '[ -s /run/iperf3.pid ] && grep -qsE ":1451 [0-9A-F]+:0000 0A" /proc/net/tcp /proc/net/tcp6'
+	sh_on "$1" 'iperf3 -s -D -I /run/iperf3.pid $1' "${2:-}"
+	until_true 10 "iperf3's server" sh_on "$1" '[ -s /run/iperf3.pid ] && '"$iperf_listens"
 }
 # iperf3 does not count the bytes that are in flight at its end: at most two of its blocks of 128 KiB.
 iperf_uncounted=$((2 * 128 << 10))
-# iperf HOST PEER SIZE: both ways; SIZE is a number of bytes ("8M") or a time ("30s").
+# iperf HOST PEER SIZE: both ways; SIZE is a number of bytes ("8M") or a time ("30s"). Each run has a server of its own. After a run a
+# server closes its socket and opens another one: a client that connected in between would be reset.
 iperf() {
 	local way out got much=(-n "$3") least=$(((${3%[Ms]} << 20) - iperf_uncounted))
 	[ "$3" = "${3%s}" ] || much=(-t "${3%s}") least=$((${3%s} * 10000))
-	iperf_serve "$2"
 	for way in "" -R; do
+		iperf_serve "$2" -1
 		# shellcheck disable=SC2086
 		out=$(on "$1" iperf3 -c 10.78.0.2 "${much[@]}" -w 64K -J $way) || fail "iperf3 $way, $3, on $1 ended with $?: $(jq -r .error <<< "$out")"
 		got=$(jq .end.sum_received.bytes <<< "$out")
 		say "iperf3 $way: $got bytes, $(jq '.end.sum_received.bits_per_second / 1e6 | floor' <<< "$out") Mbit/s"
 		[ "$got" -ge $least ] || fail "iperf3 $way, $3: expected $least bytes or more received, saw $got"
+		until_true 10 "iperf3's server to end" sh_on "$2" "! $iperf_listens"
 	done
-	sh_on "$2" 'kill "$(tr -d "\0" < /run/iperf3.pid)"'
 }
 
 # ---- lent and borrowed ----
