@@ -152,7 +152,10 @@ on_cluster(dual-removal pair-dual-removal ${REMOVAL})
 on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER_HERE})
 if(SMARTIO_LONG)
   on_cluster(dual-iommu pair-dual-iommu ${FAILOVER})
-  on_cluster(share-intel-icx star-intel-icx ${SHARE} ${HOSTILE})
+  # Not share/unmapped-page: with the lender's IOMMU on its reads come by eight bytes, and the borrower's kernel limits its reports of faults.
+  set(HOSTILE_ICX ${HOSTILE})
+  list(REMOVE_ITEM HOSTILE_ICX share/unmapped-page)
+  on_cluster(share-intel-icx star-intel-icx ${SHARE} ${HOSTILE_ICX})
   # What a borrower of the other family has: a cluster file system, and a client for itself.
   on_cluster(ocfs2-intel-icx star-intel-icx ${OCFS2})
   on_cluster(client-intel-spr pair-intel-spr smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT} ${SHARE_PAIR})
