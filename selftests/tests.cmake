@@ -157,8 +157,8 @@ if(SMARTIO_LONG)
   list(REMOVE_ITEM HOSTILE_ICX share/unmapped-page)
   on_cluster(share-intel-icx star-intel-icx ${SHARE} ${HOSTILE_ICX})
   # What a borrower of the other family has: a cluster file system, and a client for itself.
-  # Not OCFS2: its heartbeat's writes stand behind those of all hosts, and the drive moves some 250 KB/s with the lender's IOMMU on.
-  on_cluster(gfs2-intel-icx star-intel-icx ${GFS2})
+  # Not its other tests: with the lender's IOMMU on the drive moves some 250 KB/s, and the heartbeat's writes wait behind the data of all hosts.
+  on_cluster(ocfs2-intel-icx star-intel-icx clusterfs/ocfs2-killed-host)
   on_cluster(client-intel-spr pair-intel-spr smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT} ${SHARE_PAIR})
   # The stock NTB drivers and the links with the IOMMUs the other way round.
   on_cluster(noiommu-intel-spr pair-intel-spr-noiommu ${NTB} ${LINKS} share/attach share/pulled-cable share/large-queues)
