@@ -111,7 +111,7 @@ if(SMARTIO_LONG)
   set(SHARE_AGAIN ${SHARE})
   set(SHARE_IOMMU ${SHARE})
   list(APPEND LINKS_IOMMU smartio/late-store)
-  set(LENDING_IOMMU ${LENDING})
+  set(LENDING_IOMMU ${LENDING} lending/in-flight)
   list(APPEND LENDING_NOIOMMU ${LENDING})
   set(P2P_HERE ${P2P})
   set(P2P_LONG p2p/pulled-cable p2p/reload)
@@ -140,7 +140,7 @@ on_cluster(share-iommu star-iommu ${SHARE_IOMMU} share/opened-window smartioctl/
 # One borrower is enough.
 set(SHARE_PAIR share/pcie-error share/completion-timeout share/dpc)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
-  ${LENDING} ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR})
+  ${LENDING} lending/in-flight ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR})
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)
@@ -186,7 +186,7 @@ if(SMARTIO_LONG)
 endif()
 set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
-set(DEVICES_IOMMU lending/edu lending/pcie-error)
+set(DEVICES_IOMMU lending/edu lending/pcie-error lending/trusted)
 # Guests in emulated hosts take minutes: here one of a borrower.
 set(VM vm/lent)
 set(VM_STAR)
@@ -203,6 +203,7 @@ on_cluster(lending pair-lending lending/devices lending/refused lending/forgotte
   lending/narrow ${DEVICES}
   lending/two)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})
+on_cluster(lending-trusted pair-trusted lending/trusted)
 if(SMARTIO_LONG)
   on_cluster(drives pair-drives share/announced)
   # It leaves the lender's memory in pieces.

@@ -3,6 +3,8 @@
 # For tests of PCI functions that the lender lends as a whole: devices of QEMU's own, and the drivers that the kernel has
 # for them.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+# shellcheck source=selftests/ntb_family.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../ntb_family.sh"
 
 # A kernel without CONFIG_PCI_P2PDMA, as Debian's, says so of each nvme with a CMB.
 ! grep -q '^cmb' "$folder/topology.toml" || log_may lender 'nvme nvme[0-9]+: failed to register the CMB$'
@@ -116,9 +118,9 @@ lending_begin() {
 			ip addr del 10.78.0.2/24 dev eth0 2> /dev/null || true
 			for m in smartio_nvme smartio_nvme_mgr nvme e1000e igb; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
 			for d in /sys/bus/pci/devices/*; do read -r driver < $d/driver_override; [ "$driver" = "(null)" ] || echo > $d/driver_override; done
-			modprobe ntb_hw_amd
+			modprobe "$1"
 			! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio
-			modprobe ntb_smartio heartbeat_timeout_ms=60000; modprobe smartio_pci'
+			modprobe ntb_smartio heartbeat_timeout_ms=60000; modprobe smartio_pci' "$ntb_driver"
 	done
 	for host in "${all_hosts[@]}"; do until_true 30 "all links of $host" links_up "$host"; done
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/compare/model.h"
+#include "bench/compare/packets.h"
 #include "bench/compare/scenario.h"
 #include "bench/compare/tally.h"
 #include "bench/guests/fio.h"
@@ -56,6 +57,7 @@ struct Figures {
   unsigned seconds = 0;  ///< of each measurement, all rounds together
   std::vector<Measured> measured;
   std::vector<Shared> shared;
+  std::vector<PacketCost> packets;
 };
 
 /// The rounds of one job in one scenario.

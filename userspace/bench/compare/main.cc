@@ -17,6 +17,7 @@
 #include "bench/compare/gate.h"
 #include "bench/compare/machine.h"
 #include "bench/compare/meter.h"
+#include "bench/compare/packet_meter.h"
 #include "bench/compare/page.h"
 #include "bench/compare/rig.h"
 #include "bench/compare/scenario.h"
@@ -42,6 +43,8 @@ struct Options {
   std::string gate;        ///< limits to hold the run to
   std::string renew_gate;  ///< a file for this run's figures as limits
   bool sharing = true;
+  bool drives = true;
+  bool cards = false;
   bool use_running = false;
   std::string output;
   std::string page;
@@ -102,6 +105,22 @@ void share(cluster::Cluster& cluster, const Options& options, Figures& figures) 
   });
 }
 
+void measure_cards(cluster::Cluster& cluster, const Options& options, Figures& figures) {
+  constexpr unsigned kPacketsASecond = 200;
+  for (unsigned round = 0; round < options.rounds; ++round) {
+    for (const Card& card : all_cards()) {
+      PacketMeter meter(cluster, card, std::max(2.0, options.seconds_a_round() / 2.0));
+      for (const PacketLoad& load : all_packet_loads()) {
+        figures.packets.push_back(meter.measure(load, round, kPacketsASecond * options.seconds_a_round()));
+        const PacketCost& cost = figures.packets.back();
+        fmt::print(stderr, "round {} of {}, {} {}: {:.0f} packets, {:.0f} instructions\n", round + 1, options.rounds,
+                   card.name, load.name, cost.packets, cost.hosts.at(card.host)[Count::instructions]);
+      }
+    }
+  }
+  PacketMeter::leave(cluster);
+}
+
 void report(const Figures& figures, const Options& options) {
   const Assumptions assumptions;
   for (const Table& table : all_tables(figures, assumptions)) fmt::print("\n{}", to_text(table));
@@ -137,6 +156,7 @@ int run(Options options) {
   } else if (options.lending) {
     if (options.scenarios.empty()) options.scenarios = lending_scenarios();
     if (options.jobs.empty()) options.jobs = gate_jobs();
+    options.cards = true;
   } else if (options.quick) {
     if (options.scenarios.empty()) options.scenarios = quick_scenarios();
     if (options.jobs.empty()) options.jobs = quick_jobs();
@@ -156,14 +176,22 @@ int run(Options options) {
   bench::Session session{.name = "bench-compare", .up = {}, .use_running = options.use_running};
   session.up.topology = "pair-bench";
   session.up.count_instructions = true;
-  int status = bench::on_cluster(session, [&](cluster::Cluster& cluster) { compare(cluster, options, figures); });
+  int status = 0;
+  if (options.drives)
+    status = bench::on_cluster(session, [&](cluster::Cluster& cluster) { compare(cluster, options, figures); });
+  if (status == 0 && options.cards) {
+    bench::Session cards{.name = "bench-compare", .up = {}, .use_running = options.use_running && !options.drives};
+    cards.up.topology = "pair-cards";
+    cards.up.count_instructions = true;
+    status = bench::on_cluster(cards, [&](cluster::Cluster& cluster) { measure_cards(cluster, options, figures); });
+  }
   if (status == 0 && options.sharing) {
     bench::Session star{.name = "bench-compare", .up = {}, .use_running = false};
     star.up.topology = "star";
     status = bench::on_cluster(star, [&](cluster::Cluster& cluster) { share(cluster, options, figures); });
   }
   // The figures measured before an error are worth seeing, too.
-  if (!figures.measured.empty() || !figures.shared.empty()) report(figures, options);
+  if (!figures.measured.empty() || !figures.shared.empty() || !figures.packets.empty()) report(figures, options);
   return status == 0 && gate ? judge_run(figures, options) : status;
 }
 
@@ -190,7 +218,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "five scenarios, two jobs, no sharing, no page");
   app.add_flag("--lending", options.lending,
-               "a drive that is lent whole against one of the host's own; no sharing, no page");
+               "a drive and a network card that are lent whole against the host's own; no sharing, no page");
+  app.add_flag("!--no-drives", options.drives, "with --lending: the network card alone");
   auto* renew =
       app.add_option("--renew-gate", options.renew_gate, "what the gate needs, and writes its figures there as limits");
   app.add_option("--gate", options.gate, "what the gate needs, and fails if an I/O costs 1 % more than these limits")

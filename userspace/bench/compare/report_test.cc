@@ -47,6 +47,30 @@ TEST(Tables, LatencyIsARatioToTheStockDriver) {
   EXPECT_THAT(to_text(ratio_table(figures)), HasSubstr("1.50 (1.50-1.50)"));
 }
 
+TEST(Tables, SayWhatAPacketTakes) {
+  Figures figures;
+  for (const Card& card : all_cards()) {
+    PacketCost cost{.card = card,
+                    .load = all_packet_loads().front(),
+                    .round = 0,
+                    .packets = 100,
+                    .hosts = {},
+                    .ledger = {},
+                    .functions = {}};
+    cost.hosts[kLender][Count::instructions] = card.lent ? 3 : 0;
+    cost.hosts[kBorrower] = {};
+    cost.hosts[card.host][Count::instructions] = card.lent ? 10500 : 10000;
+    cost.functions[card.host] = {{"e1000_xmit_frame [e1000e]", 900}, {"borrow_map [smartio_pci]", 210}};
+    if (card.lent) cost.ledger = {{"posted doorbell", {.transactions = 1, .bytes = 4}}};
+    figures.packets.push_back(std::move(cost));
+  }
+  EXPECT_THAT(to_text(packet_table(figures)),
+              AllOf(HasSubstr("1.050 (1.050-1.050)"), HasSubstr("95.24"), HasSubstr("210"), HasSubstr("3.00")));
+  EXPECT_THAT(to_text(packet_ledger_table(figures)), HasSubstr("posted doorbell 1.00"));
+  EXPECT_THAT(packet_ledger_table(figures).rows, SizeIs(2)) << "the head, and the card that is lent";
+  EXPECT_EQ(to_json(figures, {})["packets"].size(), all_cards().size());
+}
+
 TEST(Tables, SayWhatIsComputed) {
   EXPECT_THAT(to_text(bandwidth_table(some_figures())),
               AllOf(HasSubstr("Gen4 x8"), HasSubstr("4520"), HasSubstr("120")));

@@ -6,7 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/compare/link.h"
 #include "bench/compare/published.h"
@@ -246,11 +252,131 @@ Table function_table(const Cell& cell, const std::string& host, std::size_t coun
   return table;
 }
 
+namespace {
+
+/// The rounds of one card under one load.
+struct PacketCell {
+  const Card& card;
+  const PacketLoad& load;
+  std::vector<const PacketCost*> rounds;
+
+  [[nodiscard]] Spread spread(const std::function<double(const PacketCost&)>& value) const {
+    std::vector<double> values;
+    for (const PacketCost* one : rounds) values.push_back(value(*one));
+    return bench::spread_of(std::move(values));
+  }
+  [[nodiscard]] double on(const std::string& host, Count count) const {
+    return spread([&](const PacketCost& one) { return one.hosts.at(host)[count]; }).median;
+  }
+};
+
+std::vector<PacketCell> packet_cells(const Figures& figures) {
+  std::vector<PacketCell> all;
+  for (const Card& card : all_cards()) {
+    for (const PacketLoad& load : all_packet_loads()) {
+      PacketCell cell{.card = card, .load = load, .rounds = {}};
+      for (const PacketCost& one : figures.packets) {
+        if (one.card.name == card.name && one.load.name == load.name) cell.rounds.push_back(&one);
+      }
+      if (!cell.rounds.empty()) all.push_back(std::move(cell));
+    }
+  }
+  return all;
+}
+
+/// Of each round's instructions to those of the card that it is compared to, in the same round.
+std::optional<Spread> packet_ratio(const Figures& figures, const PacketCell& cell) {
+  std::vector<double> values;
+  for (const PacketCost* one : cell.rounds) {
+    const auto other = std::ranges::find_if(figures.packets, [&](const PacketCost& each) {
+      return each.card.name == cell.card.compared_to && each.load.name == cell.load.name && each.round == one->round;
+    });
+    if (other == figures.packets.end()) continue;
+    const double base = other->hosts.at(other->card.host)[Count::instructions];
+    if (base > 0) values.push_back(one->hosts.at(cell.card.host)[Count::instructions] / base);
+  }
+  if (values.empty()) return std::nullopt;
+  return bench::spread_of(std::move(values));
+}
+
+double in_modules_of_ours(const PacketCost& one) {
+  double sum = 0;
+  const auto functions = one.functions.find(one.card.host);
+  if (functions == one.functions.end()) return sum;
+  for (const auto& [name, instructions] : functions->second) {
+    if (name.contains("smartio")) sum += instructions;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Table packet_table(const Figures& figures) {
+  constexpr double kMillion = 1e6;
+  constexpr std::array kShown{Count::device_interrupts, Count::context_switches, Count::dma_maps,
+                              Count::iommu_commands, Count::copied_bytes};
+  Table table{.title =
+                  "e1000e: instructions for each UDP packet on the card's host, how many packets a million of them pay "
+                  "for, and what else a packet takes there (median of rounds, and their range)",
+              .rows = {{"card", "load", "instructions", "range", "a million pay for", "to the borrower's own",
+                        "in smartio's modules", "lender"}}};
+  for (const Count count : kShown) table.rows[0].emplace_back(name_of(count));
+  for (const PacketCell& cell : packet_cells(figures)) {
+    const Spread own =
+        cell.spread([&](const PacketCost& one) { return one.hosts.at(cell.card.host)[Count::instructions]; });
+    Row row{cell.card.title,
+            cell.load.name,
+            amount(own.median),
+            fmt::format("{:.0f}-{:.0f}", own.min, own.max),
+            own.median > 0 ? amount(kMillion / own.median) : "",
+            with_spread(packet_ratio(figures, cell), 3),
+            amount(cell.spread(in_modules_of_ours).median),
+            cell.card.host == kLender ? "" : amount(cell.on(kLender, Count::instructions))};
+    for (const Count count : kShown) row.push_back(amount(cell.on(cell.card.host, count)));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table packet_ledger_table(const Figures& figures) {
+  Table table{.title = "e1000e: transactions on the cable for each packet, from the ledger",
+              .rows = {{"card", "load", "posted", "bytes", "non-posted", "bytes", "which"}}};
+  for (const PacketCell& cell : packet_cells(figures)) {
+    if (!cell.card.lent) continue;
+    std::set<std::string> kinds;
+    for (const PacketCost* one : cell.rounds) {
+      for (const auto& [kind, count] : one->ledger) kinds.insert(kind);
+    }
+    bench::LedgerCell posted;
+    bench::LedgerCell fetched;
+    std::string which;
+    for (const std::string& kind : kinds) {
+      const auto median = [&](double bench::LedgerCell::* part) {
+        return cell
+            .spread([&](const PacketCost& one) {
+              const auto found = one.ledger.find(kind);
+              return found == one.ledger.end() ? 0 : found->second.*part;
+            })
+            .median;
+      };
+      bench::LedgerCell& sum = kind.starts_with("posted") ? posted : fetched;
+      const double transactions = median(&bench::LedgerCell::transactions);
+      sum.transactions += transactions;
+      sum.bytes += median(&bench::LedgerCell::bytes);
+      if (transactions >= 0.005)
+        which += fmt::format("{}{} {}", which.empty() ? "" : ", ", kind, amount(transactions));
+    }
+    table.rows.push_back({cell.card.title, cell.load.name, amount(posted.transactions), amount(posted.bytes),
+                          amount(fetched.transactions), amount(fetched.bytes), which});
+  }
+  return table;
+}
+
 std::vector<Table> all_tables(const Figures& figures, const Assumptions& assumptions) {
   constexpr std::size_t kFunctions = 25;
   std::vector<Table> all{aims_table(figures),      ratio_table(figures),  cost_table(figures),
                          ledger_table(figures),    module_table(figures), model_table(figures, assumptions),
-                         bandwidth_table(figures), sharing_table(figures)};
+                         bandwidth_table(figures), sharing_table(figures), packet_table(figures), packet_ledger_table(figures)};
   const Cell remote(figures, *find_scenario("remote"), *find_job("read-4k-qd1"));
   if (!remote.empty()) all.push_back(function_table(remote, kBorrower, kFunctions));
   // Only beside something that was computed.
@@ -301,16 +427,35 @@ ordered_json to_json(const bench::Ledger& ledger) {
   return out;
 }
 
-ordered_json to_json(const Measured& one) {
+ordered_json to_json(const std::map<std::string, Tally>& hosts) {
+  auto out = ordered_json::object();
+  for (const auto& [host, tally] : hosts) out[host] = to_json(tally);
+  return out;
+}
+
+/// By host and function, those of less than one instruction left out.
+ordered_json to_json(const std::map<std::string, std::map<std::string, double>>& functions) {
   auto hosts = ordered_json::object();
-  for (const auto& [host, tally] : one.hosts) hosts[host] = to_json(tally);
-  auto functions = ordered_json::object();
-  for (const auto& [host, all] : one.functions) {
-    auto& out = functions[host] = ordered_json::object();
+  for (const auto& [host, all] : functions) {
+    auto& out = hosts[host] = ordered_json::object();
     for (const auto& [name, count] : all) {
       if (count >= 1) out[name] = std::round(count * 10) / 10;
     }
   }
+  return hosts;
+}
+
+ordered_json to_json(const PacketCost& one) {
+  return {{"card", one.card.name},
+          {"load", one.load.name},
+          {"round", one.round},
+          {"packets", one.packets},
+          {"per_packet", to_json(one.hosts)},
+          {"ledger_per_packet", to_json(one.ledger)},
+          {"functions", to_json(one.functions)}};
+}
+
+ordered_json to_json(const Measured& one) {
   return {{"scenario", one.scenario.name},
           {"job", one.job.name},
           {"round", one.round},
@@ -322,10 +467,10 @@ ordered_json to_json(const Measured& one) {
             {"p75", one.fio.p75_us},
             {"p99", one.fio.p99_us},
             {"p999", one.fio.p999_us}}},
-          {"per_io", hosts},
+          {"per_io", to_json(one.hosts)},
           {"ledger_per_io", to_json(one.ledger)},
           {"drive_commands_per_io", one.commands},
-          {"functions", functions}};
+          {"functions", to_json(one.functions)}};
 }
 
 ordered_json to_json(const Table& table) { return {{"title", table.title}, {"rows", table.rows}}; }
@@ -352,6 +497,8 @@ ordered_json to_json(const Figures& figures, const Assumptions& assumptions) {
     out["sharing"].push_back(
         {{"round", one.round}, {"iops", one.iops}, {"total_iops", one.total()}, {"jain_index", one.fairness()}});
   }
+  out["packets"] = ordered_json::array();
+  for (const PacketCost& one : figures.packets) out["packets"].push_back(to_json(one));
   out["assumptions"] = sentences(assumptions);
   for (const Table& table : all_tables(figures, assumptions)) out["tables"].push_back(to_json(table));
   return out;

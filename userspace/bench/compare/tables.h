@@ -31,6 +31,10 @@ Table checks_table(const Assumptions& assumptions);
 Table sources_table();
 Table sharing_table(const Figures& figures);
 Table aims_table(const Figures& figures);
+/// Of network cards: instructions for each packet, and what else it takes.
+Table packet_table(const Figures& figures);
+/// Transactions and bytes on the cable for each packet.
+Table packet_ledger_table(const Figures& figures);
 /// By function, the instructions of a case and those of its stock case: the largest differences first.
 Table function_table(const Cell& cell, const std::string& host, std::size_t count);
 /// Empty tables are left out.

@@ -25,7 +25,7 @@ constexpr std::array kPrograms = {
     Program{"nvme_admin", nvme_admin_main}, Program{"pr_ioctl", pr_ioctl_main},
     Program{"reboot_now", reboot_now_main}, Program{"register_stores", register_stores_main},
     Program{"stamps", stamps_main},         Program{"swapped", swapped_main},
-    Program{"vfio_edu", vfio_edu_main},
+    Program{"udp_load", udp_load_main},     Program{"vfio_edu", vfio_edu_main},
 };
 
 }  // namespace

@@ -15,4 +15,5 @@ int reboot_now_main(int argc, char** argv);
 int register_stores_main(int argc, char** argv);
 int stamps_main(int argc, char** argv);
 int swapped_main(int argc, char** argv);
+int udp_load_main(int argc, char** argv);
 int vfio_edu_main(int argc, char** argv);
