@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * smartio_canary - a driver of an NVMe function that does nothing with it. Its
- * probe makes the function a bus master, fills a buffer, and maps that as often
- * as the function's addresses suffice. So a write of the function changes the
- * buffer, wherever it goes:
+ * probe makes the function a bus master, and maps a buffer at 192 MiB of
+ * addresses, from the last one on, as the DMA API gives them to drivers. So a
+ * write to an address of an earlier driver changes the buffer:
  *
  *     modprobe smartio_canary function=1000:00:00.0
  *     cat /sys/module/smartio_canary/parameters/changed
@@ -15,7 +15,9 @@
 #define CANARY_ORDER	8
 #define CANARY_SIZE	(PAGE_SIZE << CANARY_ORDER)
 #define CANARY_BYTE	0xc3
-#define CANARY_MAX	4096
+
+/* The emulated NTB knows 65,536 pages at most. */
+#define CANARY_MAX	192
 
 static char *function = "";
 module_param(function, charp, 0444);
@@ -27,7 +29,7 @@ MODULE_PARM_DESC(mapped, "how often the buffer of 1 MiB is mapped");
 
 static ulong at;
 module_param(at, ulong, 0444);
-MODULE_PARM_DESC(at, "an address of the function that leads to the buffer");
+MODULE_PARM_DESC(at, "an address of the function that leads to the buffer; not 0: all is mapped");
 
 static u8 *canary_buffer;
 static dma_addr_t canary_at[CANARY_MAX];
@@ -79,13 +81,14 @@ static int canary_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	}
 	if (!mapped)
 		return -ENOMEM;
-	at = canary_at[0];
 	pci_set_master(pdev);
+	at = canary_at[0];
 	return 0;
 }
 
 static void canary_remove(struct pci_dev *pdev)
 {
+	at = 0;
 	pci_clear_master(pdev);
 	canary_unmap(&pdev->dev);
 }
