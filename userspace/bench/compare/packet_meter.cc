@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kPatience = 300s;
 // Of the host's own cards, or of those that it borrows: e1000e by its IDs.
 constexpr std::string_view kFind = R"sh(for d in /sys/bus/pci/devices/$1*; do
   read -r vendor < $d/vendor; read -r device < $d/device
-  [ $vendor $device != "0x8086 0x10d3" ] || { echo ${d##*/}; exit 0; }
+  [ "$vendor $device" != "0x8086 0x10d3" ] || { echo ${d##*/}; exit 0; }
 done
 echo "no e1000e at $1" >&2
 exit 1)sh";
@@ -58,7 +58,6 @@ constexpr std::string_view kInterface = R"sh(for ((i = 0; i < 300; i++)); do
   sleep 0.1
 done
 read -r interface < /run/interface
-echo 1 > /proc/sys/net/ipv6/conf/$interface/disable_ipv6
 ip addr replace $2/24 dev $interface
 ip link set $interface up
 for ((i = 0; i < 60; i++)); do
