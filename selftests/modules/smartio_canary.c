@@ -2,8 +2,8 @@
 /*
  * smartio_canary - a driver of an NVMe function that does nothing with it. Its
  * probe makes the function a bus master, and maps a buffer at 192 MiB of
- * addresses, from the last one on, as the DMA API gives them to drivers. So a
- * write to an address of an earlier driver changes the buffer:
+ * addresses. The DMA API gives the same addresses to other drivers, from the last
+ * one on. So a write to an address of an earlier driver changes the buffer:
  *
  *     modprobe smartio_canary function=1000:00:00.0
  *     cat /sys/module/smartio_canary/parameters/changed

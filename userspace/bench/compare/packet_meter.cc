@@ -21,7 +21,7 @@ constexpr const char* kPeer = "peer";
 constexpr const char* kBorrower = "borrower";
 constexpr const char* kPort = "9000";
 constexpr unsigned kIdleIntervals = 5;
-constexpr unsigned kPause = 5;    // seconds before the first packet, in which the counters are read
+constexpr unsigned kPause = 10;   // seconds before the first packet, in which the counters are read
 constexpr unsigned kSilence = 5;  // seconds without a packet after which the rest is lost
 // Packets a second that are received. Emulated cards that are lent take a few hundred.
 constexpr unsigned kRate = 200;
@@ -60,6 +60,8 @@ done
 read -r interface < /run/interface
 ip addr replace $2/24 dev $interface
 ip link set $interface up
+# It drops none, however slow the card is.
+tc qdisc replace dev $interface root pfifo limit 10000
 for ((i = 0; i < 60; i++)); do
   ! ping -c 1 -W 1 -I $interface $3 > /dev/null || { echo $interface; exit 0; }
 done
@@ -155,7 +157,7 @@ void PacketMeter::send(const PacketLoad& load, unsigned packets) {
   const double begin = bench::now_seconds();
   first_ = moments();
   first_ledger_ = counters_.ledger();
-  if (bench::now_seconds() - begin > kPause - 1) throw std::runtime_error("the machine is too busy to read counters");
+  if (bench::now_seconds() - begin > kPause) throw std::runtime_error("the machine is too busy to read counters");
   guests_.finish(kPeer, kPatience);
   last_ledger_ = counters_.ledger();
   last_ = moments();
@@ -172,7 +174,7 @@ void PacketMeter::receive(const PacketLoad& load, unsigned packets) {
   first_ledger_ = counters_.ledger();
   guests_.shell(kPeer, "udp_load send $1 $2 $3 $4 $5 0",
                 {kAddress, kPort, fmt::format("{}", load.bytes), count, fmt::format("{}", kRate)}, kPatience);
-  bench::sleep_for(std::chrono::seconds(kSilence));
+  bench::sleep_for(2s);
   last_ledger_ = counters_.ledger();
   last_ = moments();
   guests_.finish(card_.host, kPatience);

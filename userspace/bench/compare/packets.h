@@ -28,7 +28,7 @@ struct PacketLoad {
 };
 const std::vector<PacketLoad>& all_packet_loads();
 
-/// What a packet takes, in one round.
+/// The cost of a packet, in one round.
 struct PacketCost {
   Card card;
   PacketLoad load;

@@ -60,7 +60,7 @@ void send(std::span<char*> words) {
   const auto begin = Clock::now();
   for (unsigned long n = 0; n < count; ++n) {
     if (rate > 0) std::this_thread::sleep_until(begin + std::chrono::duration<double>(static_cast<double>(n) / rate));
-    // Of an earlier packet, for which nobody listened.
+    // The answer to an earlier packet, as no socket has the port yet.
     while (::send(socket.get(), payload.data(), payload.size(), 0) < 0)
       if (errno != ECONNREFUSED) fail("send");
   }
