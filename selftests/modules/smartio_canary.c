@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * smartio_canary - a driver of an NVMe function that does nothing with it. Its
- * probe makes the function a bus master, and maps a buffer at 192 MiB of
+ * probe makes the function a bus master, and maps a buffer at 64 MiB of
  * addresses. The DMA API gives the same addresses to other drivers, from the last
  * one on. So a write to an address of an earlier driver changes the buffer:
  *
@@ -16,8 +16,8 @@
 #define CANARY_SIZE	(PAGE_SIZE << CANARY_ORDER)
 #define CANARY_BYTE	0xc3
 
-/* The emulated NTB knows 65,536 pages at most. */
-#define CANARY_MAX	192
+/* An emulated IOMMU takes its time for each page. */
+#define CANARY_MAX	64
 
 static char *function = "";
 module_param(function, charp, 0444);
@@ -52,9 +52,11 @@ MODULE_PARM_DESC(changed, "bytes of the buffer that are not as they were");
 
 static void canary_unmap(struct device *dev)
 {
-	while (mapped)
+	while (mapped) {
 		dma_unmap_single(dev, canary_at[--mapped], CANARY_SIZE,
 				 DMA_BIDIRECTIONAL);
+		cond_resched();
+	}
 }
 
 static int canary_probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -78,6 +80,7 @@ static int canary_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		if (dma_mapping_error(dev, addr))
 			break;
 		canary_at[mapped++] = addr;
+		cond_resched();
 	}
 	if (!mapped)
 		return -ENOMEM;
