@@ -9,7 +9,7 @@ drive_pci=$(pci_of lender "$drive")
 # A borrower without an IOMMU opens all of its memory: drivers map anything.
 declare -A open=()
 [ -n "$(iommu_of borrower)" ] || open[borrower]=flat_window=1
-load_links() { sh_on "$1" 'for m in smartio_echo smartio_nvme smartio_nvme_mgr smartio_pci smartio_pci_stub nvme; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
+load_links() { sh_on "$1" 'for m in smartio_canary smartio_echo smartio_nvme smartio_nvme_mgr smartio_pci smartio_pci_stub nvme; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
 	[ -z "$1" ] || ! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio
 	modprobe ntb_hw_amd; modprobe ntb_smartio heartbeat_timeout_ms=3000 $1' "${open[$1]:-}"; }
 link_up() { sh_on "$1" 'grep -qx up /sys/class/smartio_link/ntb0/state'; }
