@@ -139,7 +139,7 @@ bench-quick: build guest-overlay ## the smallest part of it, in under 5 minutes 
 	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
 	@BENCH_S=$(or $(BENCH_S),6) scripts/bench-compare --quick --rounds 2
 
-bench-lending: build guest-overlay ## the stock driver on a drive that is lent to its host, against one of the host's own: instructions, transactions, times
+bench-lending: build guest-overlay ## the stock drivers on a drive and a network card that are lent to their host, against its own: instructions, transactions, times
 	@$(tree) $(ninja) -C $(programs) smartio-bench-compare
 	@BENCH_S=$(or $(BENCH_S),18) scripts/bench-compare --lending --output build/bench/lending.json
 
