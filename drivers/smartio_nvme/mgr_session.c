@@ -214,6 +214,28 @@ static int mgr_abort(struct mgr_session *session,
 	return ret > 0 ? -EIO : ret;
 }
 
+/* Requests that have commands of their own for the controller: mgr_relay.c. */
+static int mgr_in_turn(struct mgr_session *session,
+		       const struct snvme_request *request, void *reply)
+{
+	int ret = mgr_relay_begin(session);
+
+	if (ret)
+		return ret;
+	switch (request->op) {
+	case SNVME_CREATE:
+		ret = mgr_pair_create(session, &request->create, reply);
+		break;
+	case SNVME_DELETE:
+		ret = mgr_pair_delete(session, request->qid);
+		break;
+	default:
+		ret = mgr_abort(session, request);
+	}
+	mgr_relay_end(session);
+	return ret;
+}
+
 /* For a reply of fixed size; it starts as zeroes. */
 static bool mgr_reply_fits(void *reply, size_t *reply_size, size_t size)
 {
@@ -251,15 +273,13 @@ static int mgr_answer(struct smartio_session *s, const void *message,
 		if (!mgr_reply_fits(reply, reply_size,
 				    sizeof(struct snvme_create_reply)))
 			return -EMSGSIZE;
-		return mgr_pair_create(session, &request.create, reply);
+		return mgr_in_turn(session, &request, reply);
 	case SNVME_DELETE:
-		*reply_size = 0;
-		return mgr_pair_delete(session, request.qid);
-	case SNVME_ADMIN:
-		return mgr_admin(session, &request.admin, reply, reply_size);
 	case SNVME_ABORT:
 		*reply_size = 0;
-		return mgr_abort(session, &request);
+		return mgr_in_turn(session, &request, NULL);
+	case SNVME_ADMIN:
+		return mgr_admin(session, &request.admin, reply, reply_size);
 	case SNVME_RESERVATION:
 		return mgr_resv_command(session, &request.admin, reply,
 					reply_size);
