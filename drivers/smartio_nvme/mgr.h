@@ -428,6 +428,7 @@ void mgr_event_report(struct mgr_session *session, u32 result);
 
 /* mgr_relay.c */
 int mgr_relay_begin(struct mgr_session *session);
+int mgr_relay_try(struct mgr_session *session);
 void mgr_relay_end(struct mgr_session *session);
 void mgr_relay_give_up(struct mgr_session *session);
 

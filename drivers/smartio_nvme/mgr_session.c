@@ -190,9 +190,8 @@ static int mgr_attach(struct mgr_session *session,
 	return 0;
 }
 
-/* Best effort: a limited number of aborts, and no word of how each ended. */
-static int mgr_abort(struct mgr_session *session,
-		     const struct snvme_request *request)
+static int mgr_abort_do(struct mgr_session *session,
+			const struct snvme_request *request)
 {
 	struct mgr *m = session->m;
 	struct nvme_command cmd = { };
@@ -214,24 +213,34 @@ static int mgr_abort(struct mgr_session *session,
 	return ret > 0 ? -EIO : ret;
 }
 
-/* Requests that have commands of their own for the controller: mgr_relay.c. */
-static int mgr_in_turn(struct mgr_session *session,
-		       const struct snvme_request *request, void *reply)
+/*
+ * Best effort: a limited number of aborts, and no word of how each ended. It
+ * waits for no turn: the client may have reused the command's number by then.
+ */
+static int mgr_abort(struct mgr_session *session,
+		     const struct snvme_request *request)
+{
+	int ret = mgr_relay_try(session);
+
+	if (ret)
+		return ret;
+	ret = mgr_abort_do(session, request);
+	mgr_relay_end(session);
+	return ret;
+}
+
+/* Queues are created and deleted in turns of the client's: mgr_relay.c. */
+static int mgr_pair_change(struct mgr_session *session,
+			   const struct snvme_request *request, void *reply)
 {
 	int ret = mgr_relay_begin(session);
 
 	if (ret)
 		return ret;
-	switch (request->op) {
-	case SNVME_CREATE:
+	if (request->op == SNVME_CREATE)
 		ret = mgr_pair_create(session, &request->create, reply);
-		break;
-	case SNVME_DELETE:
+	else
 		ret = mgr_pair_delete(session, request->qid);
-		break;
-	default:
-		ret = mgr_abort(session, request);
-	}
 	mgr_relay_end(session);
 	return ret;
 }
@@ -273,13 +282,15 @@ static int mgr_answer(struct smartio_session *s, const void *message,
 		if (!mgr_reply_fits(reply, reply_size,
 				    sizeof(struct snvme_create_reply)))
 			return -EMSGSIZE;
-		return mgr_in_turn(session, &request, reply);
+		return mgr_pair_change(session, &request, reply);
 	case SNVME_DELETE:
-	case SNVME_ABORT:
 		*reply_size = 0;
-		return mgr_in_turn(session, &request, NULL);
+		return mgr_pair_change(session, &request, NULL);
 	case SNVME_ADMIN:
 		return mgr_admin(session, &request.admin, reply, reply_size);
+	case SNVME_ABORT:
+		*reply_size = 0;
+		return mgr_abort(session, &request);
 	case SNVME_RESERVATION:
 		return mgr_resv_command(session, &request.admin, reply,
 					reply_size);
