@@ -215,7 +215,8 @@ static bool link_job_start(struct ntb_link *link, u32 generation,
 	job = kzalloc(sizeof(*job), GFP_NOIO | __GFP_NOWARN);
 	if (!job)
 		return false;
-	if (jobs >= LINK_JOBS_MAX) {
+	/* the core's own, which ends a session for instance, have a place */
+	if (jobs >= LINK_JOBS_MAX && message->type == WIRE_REQUEST) {
 		atomic64_inc(&link->counters.busy);
 		job->busy = true;
 	}

@@ -364,6 +364,7 @@ int group_allow(const char *name, size_t size, enum group_allowed allowed);
 ssize_t group_allowed_show(char *buf, enum group_allowed allowed);
 void group_exit(void);
 int group_check(struct smartio_export *export);
+int group_check_again(struct smartio_export *export);
 struct iommu_group *group_of_its_own(struct smartio_export *export);
 int group_admits(struct smartio_link *link);
 

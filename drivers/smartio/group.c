@@ -222,8 +222,8 @@ static int group_check_whole(struct smartio_export *export)
 	if (!group_translated(dev)) {
 		if (export->trusts_borrowers)
 			return 0;
-		pci_err(export->pdev,
-			"no IOMMU holds it: its borrower could reach all memory of this host, so it is not lent (lend --trust-borrowers allows that)\n");
+		dev_err_ratelimited(dev,
+				    "no IOMMU holds it: its borrower could reach all memory of this host, so it is not lent (lend --trust-borrowers allows that)\n");
 		return -EPERM;
 	}
 	/* it has a domain, so it has a group */
@@ -233,9 +233,9 @@ static int group_check_whole(struct smartio_export *export)
 	iommu_group_put(group);
 	if (!others || export->shares_group)
 		return 0;
-	pci_err(export->pdev,
-		"in one IOMMU group (%d) with %s: its borrower could reach what that one can, so it is not lent (lend --shared-group allows that)\n",
-		query.id, query.name);
+	dev_err_ratelimited(dev,
+			    "in one IOMMU group (%d) with %s: its borrower could reach what that one can, so it is not lent (lend --shared-group allows that)\n",
+			    query.id, query.name);
 	return -EPERM;
 }
 
@@ -250,6 +250,12 @@ int group_check(struct smartio_export *export)
 	if (!ret && export->ops->exclusive)
 		ret = group_check_whole(export);
 	return ret;
+}
+
+/* Whether a borrower may have it now: its group may have others by now. */
+int group_check_again(struct smartio_export *export)
+{
+	return export->ops->exclusive ? group_check_whole(export) : 0;
 }
 
 /* Whether a link may join beside the devices that are lent. */

@@ -353,7 +353,8 @@ EXPORT_SYMBOL_GPL(smartio_session_irq_target);
  * @size: bytes; whole pages around it are reachable then
  *
  * Context: process.
- * Return: 0, -EINVAL: no such part of the BAR; -ENOMEM.
+ * Return: 0, -EINVAL: no such part of the BAR, or the BAR shares a page with
+ * other registers; -ENOMEM.
  */
 int smartio_session_allow_bar(struct smartio_session *session,
 			      unsigned int bar, u64 offset, size_t size)
@@ -366,7 +367,9 @@ int smartio_session_allow_bar(struct smartio_session *session,
 	if (bar >= PCI_STD_NUM_BARS || !size ||
 	    !(pci_resource_flags(pdev, bar) & IORESOURCE_MEM) ||
 	    check_add_overflow(offset, (u64)size, &end) ||
-	    end > pci_resource_len(pdev, bar))
+	    end > pci_resource_len(pdev, bar) ||
+	    !PAGE_ALIGNED(pci_resource_start(pdev, bar) |
+			  pci_resource_len(pdev, bar)))
 		return -EINVAL;
 	range = kzalloc(sizeof(*range), GFP_KERNEL);
 	if (!range)

@@ -332,7 +332,9 @@ static int remote_session_open(struct smartio_link *link, u32 generation,
 	spin_lock(&link->lock);
 	peer = link->peer;
 	spin_unlock(&link->lock);
-	ret = session_open(export, &borrower, &session);
+	ret = group_check_again(export);
+	if (!ret)
+		ret = session_open(export, &borrower, &session);
 	if (ret)
 		goto put_export;
 	holder.owner = export->id;

@@ -244,6 +244,7 @@ struct snvme_bounce {
  * @admin_live: admin commands may be relayed
  * @unanswered: one of them got no answer, since the last join began
  * @relays: those in flight
+ * @relays_out: how many have not ended, also after a loss that failed them
  * @aer_armed: nvme-core has a request for an event out
  * @events: that came when it had not
  * @events_count: in @events
@@ -306,6 +307,7 @@ struct snvme_path {
 	bool admin_live;
 	bool unanswered;
 	struct list_head relays;
+	atomic_t relays_out;
 	bool aer_armed;
 	u32 events[SNVME_EVENTS];
 	unsigned int events_count;

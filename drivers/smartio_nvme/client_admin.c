@@ -18,11 +18,17 @@
  * answer.
  */
 #include <linux/blk-integrity.h>
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/smartio_recovery.h>
 
 #include "client.h"
+
+/* The most commands that the manager has of a path at a time. */
+#define SNVME_RELAYS		64
+/* Until a lender that has too much to do is asked again. */
+#define SNVME_ACCESS_AGAIN_MS	50
 
 /* ---- what reservations forbid ---- */
 
@@ -80,14 +86,20 @@ int snvme_access_fetch(struct snvme_path *path)
 	struct snvme_access_req request = {
 		.op = cpu_to_le16(SNVME_ACCESS),
 	};
+	unsigned long until = jiffies + msecs_to_jiffies(SNVME_CALL_MS);
 	struct snvme_access *access;
 	size_t size = SNVME_ACCESS_BYTES;
 	int ret;
 
 	/* Answers count in the order of their questions. */
 	mutex_lock(&path->access_lock);
-	ret = smartio_call(path->sdev, &request, sizeof(request),
-			   path->access_reply, &size, SNVME_CALL_MS);
+	while ((ret = smartio_call(path->sdev, &request, sizeof(request),
+				   path->access_reply, &size,
+				   SNVME_CALL_MS)) == -EBUSY &&
+	       time_before(jiffies, until)) {
+		msleep(SNVME_ACCESS_AGAIN_MS);
+		size = SNVME_ACCESS_BYTES;
+	}
 	if (!ret)
 		ret = snvme_access_check(path->access_reply, size, &access);
 	if (!ret)
@@ -195,6 +207,13 @@ struct snvme_relay {
 	u16 op;
 	unsigned int timeout_ms;
 };
+
+/* Its request has been completed, here or elsewhere. */
+static void snvme_relay_free(struct snvme_relay *relay)
+{
+	atomic_dec(&relay->path->relays_out);
+	kfree(relay);
+}
 
 size_t snvme_admin_cmd_size(void)
 {
@@ -349,7 +368,7 @@ static void snvme_relay_work(struct work_struct *work)
 	spin_unlock_irq(&path->lock);
 	kvfree(req);
 	kvfree(reply);
-	kfree(relay);
+	snvme_relay_free(relay);
 	nvme_put_ctrl(&path->ctrl);
 	memalloc_flags_restore(flags);
 }
@@ -374,8 +393,11 @@ blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 	if (len > SNVME_ADMIN_DATA_MAX || blk_integrity_rq(rq))
 		return snvme_refuse_rq(rq, NVME_SC_INVALID_FIELD |
 				       NVME_STATUS_DNR);
-	relay = kzalloc(sizeof(*relay), GFP_ATOMIC);
+	/* the lender has a limited number of requests of a link at a time */
+	relay = atomic_inc_return(&path->relays_out) > SNVME_RELAYS ?
+		NULL : kzalloc(sizeof(*relay), GFP_ATOMIC);
 	if (!relay) {
+		atomic_dec(&path->relays_out);
 		nvme_cleanup_cmd(rq);
 		return BLK_STS_RESOURCE;
 	}
@@ -406,7 +428,8 @@ blk_status_t snvme_relay_rq(struct snvme_path *path, struct request *rq,
 				     (union nvme_result){ });
 	}
 	spin_unlock_irqrestore(&path->lock, flags);
-	kfree(relay);
+	if (relay)
+		snvme_relay_free(relay);
 	return BLK_STS_OK;
 }
 

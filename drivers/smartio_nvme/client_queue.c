@@ -80,6 +80,15 @@ static void snvme_sq_ring(struct snvme_queue *q)
 }
 
 /*
+ * A list of a command that is not sent has been written all the same, maybe by
+ * write combining: it is there before the lender has its memory back.
+ */
+static void snvme_list_settle(struct snvme_queue *q)
+{
+	wmb();
+}
+
+/*
  * Sends a command; @last: with the doorbell. If the queue is not live the
  * command isn't sent: its request counts as held then, and ends as the other
  * held ones do. In queue_rq: no interrupt takes sq_lock.
@@ -94,6 +103,8 @@ void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
 		snvme_sq_flush(q);
 		if (last)
 			snvme_sq_ring(q);
+	} else {
+		snvme_list_settle(q);
 	}
 	spin_unlock(&q->sq_lock);
 }
@@ -114,6 +125,8 @@ void snvme_queue_submit_list(struct snvme_queue *q, struct rq_list *list)
 	if (q->live) {
 		snvme_sq_flush(q);
 		snvme_sq_ring(q);
+	} else {
+		snvme_list_settle(q);
 	}
 	spin_unlock(&q->sq_lock);
 }

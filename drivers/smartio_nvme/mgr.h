@@ -163,6 +163,7 @@ enum mgr_reason {
  * @tags: of the admin queue's requests
  * @prps: pages for PRP lists
  * @wq: runs what may wait for the controller
+ * @saved: configuration space, as it was when the drive was taken over
  * @id: Identify Controller, as the controller said it last
  * @subnqn: of the subsystem that clients see
  * @mdts: of virtual controllers
@@ -213,6 +214,7 @@ struct mgr {
 	struct blk_mq_tag_set tags;
 	struct dma_pool *prps;
 	struct workqueue_struct *wq;
+	struct pci_saved_state *saved;
 	struct nvme_id_ctrl *id;
 	char subnqn[224];
 	u8 mdts;
@@ -370,7 +372,7 @@ static inline u64 mgr_incarnation(struct mgr *m)
 void mgr_init_works(struct mgr *m);
 int mgr_start(struct mgr *m);
 void mgr_stop(struct mgr *m);
-void mgr_link_failed(struct mgr *m);
+void mgr_link_fails(struct mgr *m);
 void mgr_link_reset(struct mgr *m);
 void mgr_revoke(struct mgr *m);
 void mgr_suspend(struct mgr *m, enum mgr_reason reason);
@@ -428,6 +430,7 @@ void mgr_event_report(struct mgr_session *session, u32 result);
 
 /* mgr_relay.c */
 int mgr_relay_begin(struct mgr_session *session);
+int mgr_relay_try(struct mgr_session *session);
 void mgr_relay_end(struct mgr_session *session);
 void mgr_relay_give_up(struct mgr_session *session);
 

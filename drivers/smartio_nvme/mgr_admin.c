@@ -263,6 +263,24 @@ static int mgr_execute(struct mgr_command *c)
 	return -EINVAL;
 }
 
+/*
+ * Whether the drive has the command: it needs a turn. The others must not keep
+ * one while they wait, for the file of reservations for instance.
+ */
+static bool mgr_reaches_drive(enum admin_treatment treatment)
+{
+	switch (treatment) {
+	case ADMIN_PASS:
+	case ADMIN_IDENTIFY_CTRL:
+	case ADMIN_IDENTIFY_NS:
+	case ADMIN_IDENTIFY_NS_INDEP:
+	case ADMIN_LOG_EFFECTS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The command without anything that points anywhere. */
 static void mgr_copy_command(struct nvme_command *cmd, const u8 *sqe)
 {
@@ -287,6 +305,7 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 		.in = admin->data,
 		.in_len = admin->write ? admin->data_len : 0,
 	};
+	bool turn;
 	int ret;
 
 	if (*reply_size < sizeof(*reply) + asked)
@@ -299,7 +318,8 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 		if (!c.data)
 			return -ENOMEM;
 	}
-	ret = mgr_relay_begin(session);
+	turn = mgr_reaches_drive(c.verdict.treatment);
+	ret = turn ? mgr_relay_begin(session) : 0;
 	if (ret)
 		goto out;
 	/* Before it is read: an event in between may not be in it any more. */
@@ -308,7 +328,8 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 	    !(c.cmd.get_log_page.lsp & LOG_RETAIN_EVENT))
 		mgr_event_log_read(session, c.cmd.get_log_page.lid);
 	ret = mgr_execute(&c);
-	mgr_relay_end(session);
+	if (turn)
+		mgr_relay_end(session);
 	trace_smartio_nvme_mgr_admin(session, &c.cmd, c.verdict.treatment, ret);
 	if (ret < 0)
 		goto out;

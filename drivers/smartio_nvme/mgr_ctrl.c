@@ -262,20 +262,28 @@ static void mgr_restore(struct mgr *m)
 	if (!pci_device_is_present(m->pdev))
 		return;
 	pci_clear_master(m->pdev);
-	/* Its state was saved while it was one. */
+	/*
+	 * The state of when the drive was taken over: the last that was saved may
+	 * be restored already, or consist of ones.
+	 */
+	pci_load_saved_state(m->pdev, m->saved);
+	/* It was saved while the controller was one. */
 	m->pdev->saved_config_space[PCI_COMMAND / 4] &= ~PCI_COMMAND_MASTER;
 	pci_restore_state(m->pdev);
-	pci_save_state(m->pdev);
 }
 
 /*
- * A fatal error above: the controller is stopped, RESETTING, and the link will
- * be reset. The kernel does not say so if that fails: then the controller is
- * tried all the same.
+ * A fatal error above: the link will be reset. The kernel does not say so if
+ * that fails: then the controller is tried all the same. A reset of ours in
+ * progress is not waited for: it may not end before that of the link. Another
+ * one follows it, whether it fails or not.
  */
-void mgr_link_failed(struct mgr *m)
+void mgr_link_fails(struct mgr *m)
 {
 	WRITE_ONCE(m->link_error, true);
+	if (!nvme_change_ctrl_state(&m->ctrl, NVME_CTRL_RESETTING))
+		return;
+	mgr_stop(m);
 	nvme_change_ctrl_state(&m->ctrl, NVME_CTRL_CONNECTING);
 	queue_delayed_work(m->wq, &m->retry_work, LINK_RESET_S * HZ);
 }

@@ -33,6 +33,7 @@ static void mgr_free_ctrl(struct nvme_ctrl *ctrl)
 
 	mgr_resv_exit(m);
 	kvfree(m->pairs);
+	kfree(m->saved);
 	kfree(m->id);
 	kfree(m);
 	if (atomic_dec_and_test(&mgr_count))
@@ -392,12 +393,13 @@ static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = mgr_bring_up(m);
 	if (ret)
 		goto take_down;
-	ret = mgr_resv_load(m);
+	pci_save_state(pdev);
+	m->saved = pci_store_saved_state(pdev);
+	ret = m->saved ? mgr_resv_load(m) : -ENOMEM;
 	if (!ret)
 		ret = mgr_export(m);
 	if (ret)
 		goto take_down;
-	pci_save_state(pdev);
 	queue_delayed_work(m->wq, &m->watch_work, HZ);
 	return 0;
 
@@ -538,10 +540,7 @@ static pci_ers_result_t mgr_error_detected(struct pci_dev *pdev,
 	case pci_channel_io_frozen:
 		dev_warn(m->ctrl.device,
 			 "fatal PCIe error: clients suspended, the link is reset\n");
-		if (mgr_stop_for_reset(m))
-			mgr_link_failed(m);
-		else
-			WRITE_ONCE(m->link_error, true);
+		mgr_link_fails(m);
 		return PCI_ERS_RESULT_NEED_RESET;
 	default:
 		dev_err(m->ctrl.device, "fatal PCIe error: the kernel gave the device up\n");

@@ -268,9 +268,9 @@ static int mgr_pair_build(struct mgr_session *session, u16 qid,
 }
 
 /*
- * SNVME_CREATE. Sleeps. Return: 0; -ENOSPC: none left, or no vector, or no CMB;
- * -EAGAIN: the controller was reset; errors of smartio_session_dma() and its
- * like.
+ * SNVME_CREATE, in a turn of the client's. Sleeps. Return: 0; -ENOSPC: none
+ * left, or no vector, or no CMB; -EAGAIN: the controller was reset; errors of
+ * smartio_session_dma() and its like.
  */
 int mgr_pair_create(struct mgr_session *session,
 		    const struct snvme_create *create,
@@ -328,7 +328,10 @@ int mgr_pair_create(struct mgr_session *session,
 	return 0;
 }
 
-/* SNVME_DELETE. Sleeps. -ENOENT: the session has no such pair. */
+/*
+ * SNVME_DELETE, in a turn of the client's. Sleeps. -ENOENT: the session has no
+ * such pair.
+ */
 int mgr_pair_delete(struct mgr_session *session, u16 qid)
 {
 	struct mgr *m = session->m;

@@ -45,12 +45,7 @@ static void mgr_relay_grant(struct mgr *m)
 	}
 }
 
-/*
- * A client's turn comes when fewer of its own commands, and of all clients', are
- * with the drive. Not twice in one request. Sleeps. Return: 0, -EBUSY or
- * -ENOLINK: the session ends.
- */
-int mgr_relay_begin(struct mgr_session *session)
+static int mgr_relay_wait(struct mgr_session *session, unsigned long timeout)
 {
 	struct mgr_turn turn = { .session = session };
 	struct mgr *m = session->m;
@@ -64,7 +59,7 @@ int mgr_relay_begin(struct mgr_session *session)
 	else
 		mgr_relay_grant(m);
 	spin_unlock(&m->turns_lock);
-	wait_for_completion_timeout(&turn.over, MGR_RELAY_WAIT_S * HZ);
+	wait_for_completion_timeout(&turn.over, timeout);
 	spin_lock(&m->turns_lock);
 	if (turn.granted) {
 		ret = 0;
@@ -76,7 +71,23 @@ int mgr_relay_begin(struct mgr_session *session)
 	return ret;
 }
 
-/* The mirror of mgr_relay_begin(). */
+/*
+ * A client's turn comes when fewer of its own commands, and of all clients', are
+ * with the drive. Not twice in one request. Sleeps. Return: 0, -EBUSY or
+ * -ENOLINK: the session ends.
+ */
+int mgr_relay_begin(struct mgr_session *session)
+{
+	return mgr_relay_wait(session, MGR_RELAY_WAIT_S * HZ);
+}
+
+/* The same for a command that is of no use later: -EBUSY if it had to wait. */
+int mgr_relay_try(struct mgr_session *session)
+{
+	return mgr_relay_wait(session, 0);
+}
+
+/* The mirror of mgr_relay_begin() and mgr_relay_try(). */
 void mgr_relay_end(struct mgr_session *session)
 {
 	struct mgr *m = session->m;

@@ -95,31 +95,38 @@ void mgr_resv_exit(struct mgr *m)
 }
 
 /*
- * The namespace's own name; fails if there is none of this number. In a turn of
- * the client's, see mgr_relay.c.
+ * The namespace's own name; fails if there is none of this number. Takes a turn
+ * of the client's, see mgr_relay.c.
  */
-static int mgr_resv_uid(struct mgr *m, u32 nsid, u8 *uid)
+static int mgr_resv_uid(struct mgr_session *session, u32 nsid, u8 *uid)
 {
 	static const u8 none[16];
 	struct nvme_command cmd = { };
 	struct nvme_id_ns *id;
-	int ret = -ENOMEM;
+	int ret;
 
 	if (!nsid || nsid == NVME_NSID_ALL)
 		return NVME_SC_INVALID_NS | NVME_STATUS_DNR;
+	ret = mgr_relay_begin(session);
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
 	id = kzalloc(sizeof(*id), GFP_KERNEL);
 	if (!id)
-		return ret;
+		goto end;
 	cmd.identify.opcode = nvme_admin_identify;
 	cmd.identify.nsid = cpu_to_le32(nsid);
 	cmd.identify.cns = NVME_ID_CNS_NS;
-	ret = mgr_sync(m, &cmd, NULL, id, sizeof(*id), IDENTIFY_TIMEOUT_S);
+	ret = mgr_sync(session->m, &cmd, NULL, id, sizeof(*id),
+		       IDENTIFY_TIMEOUT_S);
 	if (!ret && !id->ncap)
 		ret = NVME_SC_INVALID_NS | NVME_STATUS_DNR;
 	if (!memcmp(id->nguid, none, sizeof(none)))
 		memcpy(id->nguid, id->eui64, sizeof(id->eui64));
 	memcpy(uid, id->nguid, sizeof(id->nguid));
 	kfree(id);
+end:
+	mgr_relay_end(session);
 	return ret;
 }
 
@@ -251,7 +258,7 @@ int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value)
 	int ret = 0;
 
 	if (set && nsid != NVME_NSID_ALL)
-		ret = mgr_resv_uid(session->m, nsid, uid);
+		ret = mgr_resv_uid(session, nsid, uid);
 	if (ret)
 		return ret;
 	if (!nsid || (!set && nsid == NVME_NSID_ALL))
@@ -569,11 +576,7 @@ static int mgr_resv_execute(struct mgr_session *session, u32 nsid,
 		return -ENOMEM;
 	job->nsid = nsid;
 	job->command = *command;
-	ret = mgr_relay_begin(session);
-	if (!ret) {
-		ret = mgr_resv_uid(m, nsid, job->uid);
-		mgr_relay_end(session);
-	}
+	ret = mgr_resv_uid(session, nsid, job->uid);
 	if (ret)
 		goto free;
 	if (!mgr_resv_await(job))
@@ -763,7 +766,7 @@ int mgr_resv_persist(struct mgr_session *session, u32 nsid, bool set,
 	job->set = set;
 	job->value = *value;
 	if (!set || nsid != NVME_NSID_ALL)
-		ret = mgr_resv_uid(session->m, nsid, job->uid);
+		ret = mgr_resv_uid(session, nsid, job->uid);
 	if (ret)
 		goto free;
 	if (!mgr_resv_await(job))

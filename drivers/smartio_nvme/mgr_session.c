@@ -190,9 +190,8 @@ static int mgr_attach(struct mgr_session *session,
 	return 0;
 }
 
-/* Best effort: a limited number of aborts, and no word of how each ended. */
-static int mgr_abort(struct mgr_session *session,
-		     const struct snvme_request *request)
+static int mgr_abort_do(struct mgr_session *session,
+			const struct snvme_request *request)
 {
 	struct mgr *m = session->m;
 	struct nvme_command cmd = { };
@@ -212,6 +211,38 @@ static int mgr_abort(struct mgr_session *session,
 	atomic_inc(&m->ctrl.abort_limit);
 	mgr_pair_abort_end(session, request->qid);
 	return ret > 0 ? -EIO : ret;
+}
+
+/*
+ * Best effort: a limited number of aborts, and no word of how each ended. It
+ * waits for no turn: the client may have reused the command's number by then.
+ */
+static int mgr_abort(struct mgr_session *session,
+		     const struct snvme_request *request)
+{
+	int ret = mgr_relay_try(session);
+
+	if (ret)
+		return ret;
+	ret = mgr_abort_do(session, request);
+	mgr_relay_end(session);
+	return ret;
+}
+
+/* Queues are created and deleted in turns of the client's: mgr_relay.c. */
+static int mgr_pair_change(struct mgr_session *session,
+			   const struct snvme_request *request, void *reply)
+{
+	int ret = mgr_relay_begin(session);
+
+	if (ret)
+		return ret;
+	if (request->op == SNVME_CREATE)
+		ret = mgr_pair_create(session, &request->create, reply);
+	else
+		ret = mgr_pair_delete(session, request->qid);
+	mgr_relay_end(session);
+	return ret;
 }
 
 /* For a reply of fixed size; it starts as zeroes. */
@@ -251,10 +282,10 @@ static int mgr_answer(struct smartio_session *s, const void *message,
 		if (!mgr_reply_fits(reply, reply_size,
 				    sizeof(struct snvme_create_reply)))
 			return -EMSGSIZE;
-		return mgr_pair_create(session, &request.create, reply);
+		return mgr_pair_change(session, &request, reply);
 	case SNVME_DELETE:
 		*reply_size = 0;
-		return mgr_pair_delete(session, request.qid);
+		return mgr_pair_change(session, &request, NULL);
 	case SNVME_ADMIN:
 		return mgr_admin(session, &request.admin, reply, reply_size);
 	case SNVME_ABORT:

@@ -59,8 +59,12 @@ struct borrow_path {
 
 static bool borrow_later(int error)
 {
-	/* after a time-out it may have a session here, which the next one ends */
-	return error == -EBUSY || error == -EAGAIN || error == -ETIMEDOUT;
+	/*
+	 * After a time-out it may have a session here, which the next one ends.
+	 * Of memory and of the link's addresses there may be enough later.
+	 */
+	return error == -EBUSY || error == -EAGAIN || error == -ETIMEDOUT ||
+	       error == -ENOMEM || error == -ENOSPC;
 }
 
 static void borrow_attach_work(struct work_struct *work)

@@ -12,6 +12,8 @@
 #include "config_table.h"
 #include "stub.h"
 
+static struct pci_driver stub_driver;
+
 /* ---- what can't be lent ---- */
 
 static int stub_check(struct stub *stub)
@@ -30,6 +32,11 @@ static int stub_check(struct stub *stub)
 		pci_err(pdev, "there is no way to reset it: it can't be lent\n");
 		return -EOPNOTSUPP;
 	}
+	/* its resets would be theirs, too, in sessions of other borrowers */
+	if (pci_num_vf(pdev)) {
+		pci_err(pdev, "it has virtual functions: it can't be lent\n");
+		return -EBUSY;
+	}
 	return 0;
 }
 
@@ -43,8 +50,9 @@ static int stub_depend(struct stub *stub)
 
 	if (!pdev->is_virtfn)
 		return 0;
-	if (!physfn->dev.driver) {
-		pci_err(pdev, "no driver has its physical function: it can't be lent\n");
+	if (!physfn->dev.driver ||
+	    physfn->dev.driver == &stub_driver.driver) {
+		pci_err(pdev, "no driver of this host has its physical function: it can't be lent\n");
 		return -ENODEV;
 	}
 	if (device_link_add(&pdev->dev, &physfn->dev,
@@ -68,6 +76,13 @@ static int stub_describe_bars(struct stub *stub)
 		flags = pci_resource_flags(pdev, i);
 		if (!(flags & IORESOURCE_MEM) || !pci_resource_len(pdev, i))
 			continue;
+		/* a borrower reaches whole pages */
+		if (!PAGE_ALIGNED(pci_resource_start(pdev, i) |
+				  pci_resource_len(pdev, i))) {
+			pci_err(pdev, "BAR %u shares a page with other registers: it can't be lent\n",
+				i);
+			return -EOPNOTSUPP;
+		}
 		bits = (flags & IORESOURCE_MEM_64 ? SPCI_BAR_64 : 0) |
 		       (flags & IORESOURCE_PREFETCH ? SPCI_BAR_PREFETCH : 0);
 		bars[i].bus = cpu_to_le64(pci_bus_address(pdev, i));
@@ -237,10 +252,12 @@ static void stub_reset_prepare(struct pci_dev *pdev)
 	smartio_export_suspend(stub->export);
 }
 
+/* After an error that the kernel gave up on, this makes it usable again. */
 static void stub_reset_done(struct pci_dev *pdev)
 {
 	struct stub *stub = pci_get_drvdata(pdev);
 
+	stub->stopped = false;
 	smartio_export_resume(stub->export);
 }
 
@@ -266,6 +283,14 @@ static pci_ers_result_t stub_slot_reset(struct pci_dev *pdev)
 	struct stub *stub = pci_get_drvdata(pdev);
 	int ret;
 
+	/*
+	 * The error is not fatal, but the driver of another function below the
+	 * port has asked for it. Or it was reset from outside meanwhile.
+	 */
+	if (!stub->stopped) {
+		stub->stopped = true;
+		smartio_export_suspend(stub->export);
+	}
 	stub_restore(stub);
 	ret = stub_quiesce(stub);
 	return ret ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;

@@ -19,6 +19,9 @@ namespace {
 /// A USB disk is eight folders below its controller.
 constexpr unsigned kDeepest = 12;
 constexpr std::uint64_t kInterfaceUp = 1;  // IFF_UP
+/// A borrower reaches whole pages of a function's registers.
+constexpr std::uint64_t kPage = 4096;
+constexpr std::string_view kStub = "smartio_pci_stub";
 
 void look_below(const Sysfs& sysfs, const std::string& folder, unsigned depth, Children& found) {
   if (depth == 0) return;
@@ -71,6 +74,26 @@ std::optional<Refusal> why_not_reached(const Sysfs& sysfs, const std::string& pc
   return why;
 }
 
+/// Why a borrower of a function would have registers of others, too.
+std::optional<Refusal> why_not_alone(const Sysfs& sysfs, const std::string& pci, const std::vector<Bar>& bars) {
+  for (const Bar& bar : bars) {
+    if ((bar.start | bar.size) % kPage == 0) continue;
+    return Refusal{fmt::format("{}: its BAR {} has {} at 0x{:x}, and shares a page with registers of others; the kernel's "
+                               "parameter pci=resource_alignment={} gives it a page of its own",
+                               pci, bar.number, format_size(bar.size), bar.start, pci)};
+  }
+  const std::string device = fmt::format("bus/pci/devices/{}", pci);
+  if (const auto vfs = parse_number(sysfs.text(device + "/sriov_numvfs")); vfs.value_or(0) > 0) {
+    return Refusal{fmt::format("{} has {} virtual functions, which its resets would reset, too; 'lend --vfs' lends those, "
+                               "and its own driver keeps it",
+                               pci, *vfs)};
+  }
+  if (sysfs.link(device + "/physfn/driver") == kStub) {
+    return Refusal{fmt::format("{} is a virtual function of one that is lent as a whole", pci)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Children children_of(const Sysfs& sysfs, const std::string& device) {
@@ -108,6 +131,7 @@ std::optional<Refusal> why_not_lent(const Sysfs& sysfs, const std::string& pci, 
     return Refusal{
         fmt::format("{} has neither MSI nor MSI-X: its interrupts can't cross a link, so it can't be lent", pci)};
   }
+  if (auto why = why_not_alone(sysfs, pci, functions.bars(pci))) return why;
   if (auto why = why_not_reached(sysfs, pci, functions.bars(pci))) return why;
   const std::string group = functions.group(pci);
   // With iommu=pt there are groups, but nothing is kept from a device.

@@ -8,6 +8,8 @@
  *   snvme_probe/NAME/run	write: attach
  *				pairs lender|borrower|cmb irq|poll ENTRIES COUNT
  *				over-quota
+ *				flood THREADS SECONDS: each creates queue pairs,
+ *				and deletes them
  *				hostile SECONDS SEED
  *				admin OPCODE NSID CDW10 CDW11: without data; the
  *				result is its status, and what came with it
@@ -282,6 +284,8 @@ static int probe_run(struct probe *p, char *text)
 	}
 	if (!strcmp(text, "over-quota"))
 		return probe_over_quota(p);
+	if (sscanf(text, "flood %u %u", &a, &b) == 2)
+		return probe_flood(p, a, b);
 	if (sscanf(text, "hostile %u %u", &a, &b) == 2)
 		return probe_hostile(p, a, b);
 	if (sscanf(text, "admin %u %u %u %u", &a, &b, &c, &d) == 4)

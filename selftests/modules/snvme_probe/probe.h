@@ -51,6 +51,7 @@ int probe_attach(struct probe *p);
 int probe_pair_create(struct probe *p, struct probe_pair *pair,
 		      enum snvme_placement placement, bool irq, u16 entries);
 int probe_pair_delete(struct probe *p, struct probe_pair *pair);
+int probe_flood(struct probe *p, unsigned int threads, unsigned int seconds);
 int probe_hostile(struct probe *p, unsigned int seconds, u32 seed);
 int probe_unmapped(struct probe *p, u64 used, u64 lba, unsigned int blocks);
 

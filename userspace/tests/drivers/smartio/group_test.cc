@@ -85,6 +85,19 @@ TEST_F(Group, AWholeDeviceNeedsItsGroupForItself) {
   EXPECT_FALSE(IS_ERR(lender.lend(true)));
 }
 
+TEST_F(Group, ADeviceThatJoinsTheGroupLaterKeepsBorrowersOut) {
+  FakeLink a{"ntb0"};
+  ASSERT_EQ(a.join(host('a')), 0);
+  pci_dev other{};
+  group.devices[0] = &lender.pdev.dev;
+  smartio_export* device = lender.lend(true);
+  ASSERT_FALSE(IS_ERR(device));
+  group.devices[1] = &other.dev;
+  open(a, device, -EPERM);
+  group.devices[1] = nullptr;
+  EXPECT_NE(open(a, device), 0U);
+}
+
 TEST_F(Group, AWholeDeviceNeedsAnIommu) {
   group.domain.type = 0;
   EXPECT_EQ(allow("0000:01:00.0", GROUP_ALLOWED_SHARED), 0);

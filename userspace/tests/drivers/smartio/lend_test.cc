@@ -291,6 +291,11 @@ TEST_F(Lend, RegistersAreReachedAsFarAsTheLenderAllows) {
   EXPECT_EQ(in_session(a, WIRE_MAP_BAR, id, range), -EACCES);
   EXPECT_EQ(smartio_session_allow_bar(session, 0, 0x4000, 1), -EINVAL);
   EXPECT_EQ(smartio_session_allow_bar(session, 1, 0, 1), -EINVAL);
+  lender.pdev.bars[0].start = 0xE0000800;
+  EXPECT_EQ(smartio_session_allow_bar(session, 0, 0x1004, 8), -EINVAL) << "others share its pages";
+  lender.pdev.bars[0] = {0xE0000000, 0x3f00, IORESOURCE_MEM};
+  EXPECT_EQ(smartio_session_allow_bar(session, 0, 0x1004, 8), -EINVAL);
+  lender.pdev.bars[0].size = 0x4000;
   EXPECT_EQ(smartio_session_allow_bar(session, 0, 0x1004, 8), 0);
   EXPECT_EQ(in_session(a, WIRE_MAP_BAR, id, range), 0);
   EXPECT_EQ(in_session(a, WIRE_MAP_BAR, id, range), 0);
