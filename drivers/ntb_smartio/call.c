@@ -215,7 +215,7 @@ static bool link_job_start(struct ntb_link *link, u32 generation,
 	job = kzalloc(sizeof(*job), GFP_NOIO | __GFP_NOWARN);
 	if (!job)
 		return false;
-	/* the core's own, which ends a session for instance, have a place */
+	/* other requests of the core have a place all the same */
 	if (jobs >= LINK_JOBS_MAX && message->type == WIRE_REQUEST) {
 		atomic64_inc(&link->counters.busy);
 		job->busy = true;

@@ -78,15 +78,17 @@ std::optional<Refusal> why_not_reached(const Sysfs& sysfs, const std::string& pc
 std::optional<Refusal> why_not_alone(const Sysfs& sysfs, const std::string& pci, const std::vector<Bar>& bars) {
   for (const Bar& bar : bars) {
     if ((bar.start | bar.size) % kPage == 0) continue;
-    return Refusal{fmt::format("{}: its BAR {} has {} at 0x{:x}, and shares a page with registers of others; the kernel's "
-                               "parameter pci=resource_alignment={} gives it a page of its own",
-                               pci, bar.number, format_size(bar.size), bar.start, pci)};
+    return Refusal{
+        fmt::format("{}: its BAR {} has {} at 0x{:x}, and shares a page with registers of others; the kernel's "
+                    "parameter pci=resource_alignment={} gives it a page of its own",
+                    pci, bar.number, format_size(bar.size), bar.start, pci)};
   }
   const std::string device = fmt::format("bus/pci/devices/{}", pci);
   if (const auto vfs = parse_number(sysfs.text(device + "/sriov_numvfs")); vfs.value_or(0) > 0) {
-    return Refusal{fmt::format("{} has {} virtual functions, which its resets would reset, too; 'lend --vfs' lends those, "
-                               "and its own driver keeps it",
-                               pci, *vfs)};
+    return Refusal{
+        fmt::format("{} has {} virtual functions, which its resets would reset, too; 'lend --vfs' lends those, "
+                    "and its own driver keeps it",
+                    pci, *vfs)};
   }
   if (sysfs.link(device + "/physfn/driver") == kStub) {
     return Refusal{fmt::format("{} is a virtual function of one that is lent as a whole", pci)};

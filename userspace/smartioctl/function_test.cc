@@ -85,7 +85,8 @@ TEST_F(FunctionTest, BarsFitIntoAWindow) {
 
 TEST_F(FunctionTest, BarsHaveTheirPagesForThemselves) {
   put("resource", "0x00000000f0000000 0x00000000f00000ff 0x0000000000040200\n");
-  EXPECT_THAT(refusal({.trust_borrowers = true}), AllOf(HasSubstr("BAR 0 has 256"), HasSubstr("resource_alignment=0000:03:00.0")));
+  EXPECT_THAT(refusal({.trust_borrowers = true}),
+              AllOf(HasSubstr("BAR 0 has 256"), HasSubstr("resource_alignment=0000:03:00.0")));
   put("resource", "0x00000000f0000800 0x00000000f00017ff 0x0000000000040200\n");
   EXPECT_THAT(refusal(), HasSubstr("at 0xf0000800"));
   put("resource", "0x00000000f0001000 0x00000000f0001fff 0x0000000000040200\n");
@@ -96,7 +97,8 @@ TEST_F(FunctionTest, VirtualFunctionsAreLentInPlaceOfIt) {
   put("sriov_numvfs", "0\n");
   EXPECT_EQ(refusal(), "");
   put("sriov_numvfs", "2\n");
-  EXPECT_THAT(refusal({.trust_borrowers = true, .shared_group = true}), AllOf(HasSubstr("has 2 virtual functions"), HasSubstr("--vfs")));
+  EXPECT_THAT(refusal({.trust_borrowers = true, .shared_group = true}),
+              AllOf(HasSubstr("has 2 virtual functions"), HasSubstr("--vfs")));
 }
 
 TEST_F(FunctionTest, AGroupOfItsOwn) {
