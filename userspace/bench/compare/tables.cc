@@ -313,8 +313,8 @@ double in_modules_of_ours(const PacketCost& one) {
 
 Table packet_table(const Figures& figures) {
   constexpr double kMillion = 1e6;
-  constexpr std::array kShown{Count::device_interrupts, Count::context_switches, Count::dma_maps,
-                              Count::iommu_commands, Count::copied_bytes};
+  constexpr std::array kShown{Count::device_interrupts, Count::context_switches, Count::dma_maps, Count::iommu_commands,
+                              Count::copied_bytes};
   Table table{.title =
                   "e1000e: instructions for each UDP packet on the card's host, how many packets a million of them pay "
                   "for, and what else a packet takes there (median of rounds, and their range)",
@@ -363,8 +363,7 @@ Table packet_ledger_table(const Figures& figures) {
       const double transactions = median(&bench::LedgerCell::transactions);
       sum.transactions += transactions;
       sum.bytes += median(&bench::LedgerCell::bytes);
-      if (transactions >= 0.005)
-        which += fmt::format("{}{} {}", which.empty() ? "" : ", ", kind, amount(transactions));
+      if (transactions >= 0.005) which += fmt::format("{}{} {}", which.empty() ? "" : ", ", kind, amount(transactions));
     }
     table.rows.push_back({cell.card.title, cell.load.name, amount(posted.transactions), amount(posted.bytes),
                           amount(fetched.transactions), amount(fetched.bytes), which});
@@ -374,9 +373,10 @@ Table packet_ledger_table(const Figures& figures) {
 
 std::vector<Table> all_tables(const Figures& figures, const Assumptions& assumptions) {
   constexpr std::size_t kFunctions = 25;
-  std::vector<Table> all{aims_table(figures),      ratio_table(figures),  cost_table(figures),
-                         ledger_table(figures),    module_table(figures), model_table(figures, assumptions),
-                         bandwidth_table(figures), sharing_table(figures), packet_table(figures), packet_ledger_table(figures)};
+  std::vector<Table> all{aims_table(figures),         ratio_table(figures),   cost_table(figures),
+                         ledger_table(figures),       module_table(figures),  model_table(figures, assumptions),
+                         bandwidth_table(figures),    sharing_table(figures), packet_table(figures),
+                         packet_ledger_table(figures)};
   const Cell remote(figures, *find_scenario("remote"), *find_job("read-4k-qd1"));
   if (!remote.empty()) all.push_back(function_table(remote, kBorrower, kFunctions));
   // Only beside something that was computed.
