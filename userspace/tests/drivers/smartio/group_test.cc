@@ -87,6 +87,7 @@ TEST_F(Group, AWholeDeviceNeedsItsGroupForItself) {
 
 TEST_F(Group, ADeviceThatJoinsTheGroupLaterKeepsBorrowersOut) {
   FakeLink a{"ntb0"};
+  a.dma = &ntb;
   ASSERT_EQ(a.join(host('a')), 0);
   pci_dev other{};
   group.devices[0] = &lender.pdev.dev;
