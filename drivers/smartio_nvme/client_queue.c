@@ -85,7 +85,7 @@ static void snvme_sq_ring(struct snvme_queue *q)
  */
 static void snvme_list_settle(struct snvme_queue *q)
 {
-	wmb();
+	wmb();	/* the list before the lender's next use of its memory */
 }
 
 /*
