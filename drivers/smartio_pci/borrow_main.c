@@ -72,7 +72,7 @@ static void borrow_attach_work(struct work_struct *work)
 	struct borrow_path *path = container_of(to_delayed_work(work),
 						struct borrow_path, attach);
 	struct borrow_function *f;
-	int ret;
+	int ret, last = path->error;
 
 	if (path->f || !READ_ONCE(path->borrow))
 		return;
@@ -80,14 +80,19 @@ static void borrow_attach_work(struct work_struct *work)
 	ret = borrow_function_add(path->sdev, &f);
 	path->error = ret;
 	if (ret) {
-		if (borrow_later(ret))
+		if (borrow_later(ret)) {
 			queue_delayed_work(path->wq, &path->attach,
 					   msecs_to_jiffies(BORROW_RETRY_MS));
-		else if (ret == -EPERM)	/* SMARTIO_READY if it does */
+			/* it may last: once, not with each attempt */
+			if ((ret == -ENOMEM || ret == -ENOSPC) && ret != last)
+				dev_warn(&path->sdev->dev,
+					 "not borrowed: %d\n", ret);
+		} else if (ret == -EPERM) {	/* SMARTIO_READY if it does */
 			dev_warn(&path->sdev->dev,
 				 "not borrowed: its lender does not allow this host to use it\n");
-		else if (ret != -ENOLINK)	/* the lender will be ready again */
+		} else if (ret != -ENOLINK) {	/* the lender will be ready again */
 			dev_warn(&path->sdev->dev, "not borrowed: %d\n", ret);
+		}
 		return;
 	}
 	mutex_lock(&path->lock);
