@@ -15,7 +15,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr unsigned kIdleIntervals = 5;
 constexpr double kWindow = 0.8;  // of fio's time: counters are read so long
 constexpr unsigned kMargin = 2;  // seconds that fio runs more, so that its end is not counted
 
@@ -28,26 +27,9 @@ bench::DriveWork between(const bench::DriveWork& before, const bench::DriveWork&
 
 Meter::Meter(Rig& rig, const Scenario& scenario, std::string disk, double idle_seconds)
     : rig_(rig), scenario_(scenario), disk_(std::move(disk)) {
-  for (const std::string& host : rig_.hosts()) {
-    bench::Symbols symbols = bench::symbols_of(rig_.guests(), host);
-    Tallier tallier(symbols);
-    hosts_.emplace(host, Host{.symbols = std::move(symbols), .tallier = std::move(tallier), .idle = {}});
-  }
+  for (const std::string& host : rig_.hosts()) add_host(hosts_, rig_.guests(), host);
   bench::sleep_for(1s);
-  std::map<std::string, std::vector<Tally>> rates;
-  auto before = moments();
-  for (unsigned i = 0; i < kIdleIntervals; ++i) {
-    bench::sleep_for(std::chrono::duration<double>(idle_seconds / kIdleIntervals));
-    auto now = moments();
-    for (auto& [host, state] : hosts_) {
-      const Moment& from = before.at(host);
-      const Moment& to = now.at(host);
-      rates[host].push_back((state.tallier(to.blocks) - state.tallier(from.blocks)) *
-                            (1 / (to.seconds - from.seconds)));
-    }
-    before = std::move(now);
-  }
-  for (auto& [host, state] : hosts_) state.idle = median(rates.at(host));
+  count_idle(hosts_, idle_seconds, [this] { return moments(); });
 }
 
 Meter::Moment Meter::moment(const std::string& host) {

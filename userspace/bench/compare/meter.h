@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bench/compare/figures.h"
+#include "bench/compare/metered_host.h"
 #include "bench/compare/rig.h"
-#include "bench/compare/tally.h"
 
 namespace smartio::bench_compare {
 
@@ -28,11 +28,6 @@ class Meter {
     bench::DriveWork drive;
     nlohmann::json blocks;
   };
-  struct Host {
-    bench::Symbols symbols;
-    Tallier tallier;
-    Tally idle;  ///< a second
-  };
 
   /// The ledger at one moment, and the drive's work until then.
   struct LedgerMoment {
@@ -48,7 +43,7 @@ class Meter {
   Rig& rig_;
   Scenario scenario_;
   std::string disk_;
-  std::map<std::string, Host> hosts_;
+  MeteredHosts hosts_;
 };
 
 /// `rounds` rounds of 1, 2, … hosts at once, borrowers first: 4 KiB random reads at depth 8, each for `seconds`.

@@ -20,7 +20,6 @@ namespace {
 constexpr const char* kPeer = "peer";
 constexpr const char* kBorrower = "borrower";
 constexpr const char* kPort = "9000";
-constexpr unsigned kIdleIntervals = 5;
 constexpr unsigned kPause = 10;   // seconds before the first packet, in which the counters are read
 constexpr unsigned kSilence = 5;  // seconds without a packet after which the rest is lost
 // Packets a second that are received. Emulated cards that are lent take a few hundred.
@@ -112,26 +111,9 @@ void PacketMeter::enter() {
 PacketMeter::PacketMeter(cluster::Cluster& cluster, const Card& card, double idle_seconds)
     : cluster_(cluster), guests_(cluster), counters_(cluster), card_(card) {
   enter();
-  for (const char* host : {bench::kLender, kBorrower}) {
-    bench::Symbols symbols = bench::symbols_of(guests_, host);
-    Tallier tallier(symbols);
-    hosts_.emplace(host, Host{.symbols = std::move(symbols), .tallier = std::move(tallier), .idle = {}});
-  }
+  for (const char* host : {bench::kLender, kBorrower}) add_host(hosts_, guests_, host);
   bench::sleep_for(2s);
-  std::map<std::string, std::vector<Tally>> rates;
-  auto before = moments();
-  for (unsigned i = 0; i < kIdleIntervals; ++i) {
-    bench::sleep_for(std::chrono::duration<double>(idle_seconds / kIdleIntervals));
-    auto now = moments();
-    for (auto& [host, state] : hosts_) {
-      const Moment& from = before.at(host);
-      const Moment& to = now.at(host);
-      rates[host].push_back((state.tallier(to.blocks) - state.tallier(from.blocks)) *
-                            (1 / (to.seconds - from.seconds)));
-    }
-    before = std::move(now);
-  }
-  for (auto& [host, state] : hosts_) state.idle = median(rates.at(host));
+  count_idle(hosts_, idle_seconds, [this] { return moments(); });
 }
 
 std::map<std::string, PacketMeter::Moment> PacketMeter::moments() {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/compare/metered_host.h"
 #include "bench/compare/packets.h"
 #include "bench/guests/counters.h"
 #include "bench/guests/guests.h"
-#include "bench/guests/symbols.h"
 #include "cluster/cluster.h"
 
 namespace smartio::bench_compare {
@@ -33,11 +33,6 @@ class PacketMeter {
     double seconds = 0;
     nlohmann::json blocks;
   };
-  struct Host {
-    bench::Symbols symbols;
-    Tallier tallier;
-    Tally idle;  ///< a second
-  };
 
   void enter();
   std::map<std::string, Moment> moments();
@@ -50,7 +45,7 @@ class PacketMeter {
   bench::Counters counters_;
   Card card_;
   std::string interface_;
-  std::map<std::string, Host> hosts_;
+  MeteredHosts hosts_;
   std::map<std::string, Moment> first_;
   std::map<std::string, Moment> last_;
   bench::Ledger first_ledger_;
