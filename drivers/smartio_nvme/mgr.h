@@ -14,6 +14,7 @@
  *   mgr_ctrl.c		start, stop, reset; suspension of clients
  *   mgr_cmb.c		the controller memory buffer
  *   mgr_event.c	asynchronous events, passed on to clients
+ *   mgr_note.c		notes to clients: a worker for each
  *   mgr_relay.c	turns: how many commands of clients the drive has at a time
  *   mgr_adminq.c	the admin queue: hardware and requests
  *   admin_identify.c	Identify data and the effects log: for clients
@@ -48,6 +49,9 @@
 /* Virtual controllers have CNTLIDs from here on. */
 #define MGR_CNTLID_FIRST	0x1000
 #define MGR_CNTLID_COUNT	0xe000
+
+/* Types of asynchronous events (NVMe base 5.2): three bits. */
+#define MGR_EVENT_TYPES		8
 
 struct dma_pool;
 struct mgr;
@@ -163,6 +167,7 @@ enum mgr_reason {
  * @tags: of the admin queue's requests
  * @prps: pages for PRP lists
  * @wq: runs what may wait for the controller
+ * @note_wq: runs what may wait for a client's link
  * @saved: configuration space, as it was when the drive was taken over
  * @id: Identify Controller, as the controller said it last
  * @subnqn: of the subsystem that clients see
@@ -214,6 +219,7 @@ struct mgr {
 	struct blk_mq_tag_set tags;
 	struct dma_pool *prps;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *note_wq;
 	struct pci_saved_state *saved;
 	struct nvme_id_ctrl *id;
 	char subnqn[224];
@@ -250,7 +256,7 @@ struct mgr {
 	struct list_head sessions;
 	struct list_head vctrls;
 	unsigned long events;
-	u32 event_result[8];
+	u32 event_result[MGR_EVENT_TYPES];
 	struct work_struct event_work;
 
 	struct workqueue_struct *resv_wq;
@@ -330,6 +336,9 @@ struct mgr_vctrl {
  * @pieces: of the CMB
  * @event_mask: its Asynchronous Event Configuration
  * @event_sent: BIT(type): reported, and not yet cleared by reading its log
+ * @notes: that @note_work sends: BIT(type) of events, and access
+ * @note_result: of the event of each type
+ * @note_work: sends @notes
  * @nr_changed: in @changed; above MGR_CHANGED_MAX: too many to name
  * @changed: NSIDs, ascending
  * @relays: of its commands that the drive has now
@@ -349,6 +358,9 @@ struct mgr_session {
 	struct list_head pieces;
 	u32 event_mask;
 	unsigned long event_sent;
+	unsigned long notes;
+	u32 note_result[MGR_EVENT_TYPES];
+	struct work_struct note_work;
 	unsigned int nr_changed;
 	u32 changed[MGR_CHANGED_MAX];
 	unsigned int relays;
@@ -427,6 +439,12 @@ void mgr_event_arrived(struct mgr *m, u32 result);
 void mgr_event_log_read(struct mgr_session *session, u8 lid);
 void mgr_event_allow(struct mgr_session *session, u32 mask);
 void mgr_event_report(struct mgr_session *session, u32 result);
+
+/* mgr_note.c */
+void mgr_note_init(struct mgr_session *session);
+void mgr_note_stop(struct mgr_session *session);
+void mgr_note_access(struct mgr_session *session);
+void mgr_note_event(struct mgr_session *session, unsigned int type, u32 result);
 
 /* mgr_relay.c */
 int mgr_relay_begin(struct mgr_session *session);

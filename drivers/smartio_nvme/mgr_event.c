@@ -81,22 +81,9 @@ static bool mgr_event_enabled(const struct mgr_session *session, u32 result)
 /* To one client, if it has enabled it; under sessions_lock. */
 void mgr_event_report(struct mgr_session *session, u32 result)
 {
-	struct snvme_event_note note = {
-		.note = cpu_to_le16(SNVME_NOTE_EVENT),
-		.result = cpu_to_le32(result),
-	};
-	int ret;
-
-	if (!session->attached || !mgr_event_enabled(session, result) ||
-	    test_and_set_bit(EVENT_TYPE(result), &session->event_sent))
-		return;
-	ret = smartio_session_notify(session->s, &note, sizeof(note));
-	if (!ret)
-		return;
-	clear_bit(EVENT_TYPE(result), &session->event_sent);
-	dev_warn(session->m->ctrl.device,
-		 "event %#x not passed on to host %s (%d)\n", result,
-		 session->s->host_name, ret);
+	if (session->attached && mgr_event_enabled(session, result) &&
+	    !test_and_set_bit(EVENT_TYPE(result), &session->event_sent))
+		mgr_note_event(session, EVENT_TYPE(result), result);
 }
 
 /* The list of each client is complete before its event is sent. */
@@ -171,7 +158,7 @@ void mgr_event_work(struct work_struct *work)
 	unsigned int flags = smartio_recovery_begin();
 	unsigned int type;
 
-	for (type = 0; type < ARRAY_SIZE(m->event_result); type++)
+	for (type = 0; type < MGR_EVENT_TYPES; type++)
 		if (test_and_clear_bit(type, &m->events))
 			mgr_handle_event(m, READ_ONCE(m->event_result[type]));
 	smartio_recovery_end(flags);

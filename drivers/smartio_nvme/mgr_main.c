@@ -252,11 +252,15 @@ static struct mgr *mgr_alloc(struct pci_dev *pdev)
 	m->id = kzalloc(sizeof(*m->id), GFP_KERNEL);
 	m->wq = alloc_workqueue("%s", WQ_MEM_RECLAIM | WQ_UNBOUND, 0,
 				KBUILD_MODNAME);
-	if (m->id && m->wq && !mgr_resv_init(m)) {
+	m->note_wq = alloc_workqueue("%s_notes", WQ_MEM_RECLAIM | WQ_UNBOUND, 0,
+				     KBUILD_MODNAME);
+	if (m->id && m->wq && m->note_wq && !mgr_resv_init(m)) {
 		if (!mgr_pairs_setup(m))
 			return m;
 		mgr_resv_stop(m);
 	}
+	if (m->note_wq)
+		destroy_workqueue(m->note_wq);
 	if (m->wq)
 		destroy_workqueue(m->wq);
 	kfree(m->id);
@@ -417,6 +421,7 @@ put:
 	mgr_adminq_free(m);
 	mgr_unmap_device(m);
 	mgr_resv_stop(m);
+	destroy_workqueue(m->note_wq);
 	destroy_workqueue(m->wq);
 	nvme_put_ctrl(ctrl);
 	return ret < 0 ? ret : -EIO;
@@ -427,6 +432,7 @@ unmap:
 	mgr_unmap_device(m);
 free:
 	mgr_resv_stop(m);
+	destroy_workqueue(m->note_wq);
 	destroy_workqueue(m->wq);
 	kvfree(m->pairs);
 	kfree(m->id);
@@ -464,6 +470,7 @@ static void mgr_remove(struct pci_dev *pdev)
 	nvme_uninit_ctrl(ctrl);
 	mgr_adminq_free(m);
 	mgr_unmap_device(m);
+	destroy_workqueue(m->note_wq);
 	destroy_workqueue(m->wq);
 	nvme_put_ctrl(ctrl);
 }

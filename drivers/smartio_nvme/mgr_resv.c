@@ -283,19 +283,6 @@ int mgr_resv_mask(struct mgr_session *session, u32 nsid, bool set, u32 *value)
 
 /* ---- effects of a change on others ---- */
 
-static void mgr_resv_notify(struct mgr_session *session)
-{
-	struct snvme_access_note note = {
-		.note = cpu_to_le16(SNVME_NOTE_ACCESS),
-	};
-
-	/*
-	 * A session that does not get it refuses too much; or, if it refuses
-	 * too little, is @outdated, and ends when that matters.
-	 */
-	smartio_session_notify(session->s, &note, sizeof(note));
-}
-
 static bool mgr_resv_aborts(const struct resv_command *command,
 			    const struct resv_outcome *outcome, const u8 *host)
 {
@@ -339,7 +326,7 @@ static void mgr_resv_spread(const struct mgr_resv_job *job,
 		} else if (before != after) {
 			other->outdated |= after & ~before;
 			if (other != job->session)
-				mgr_resv_notify(other);
+				mgr_note_access(other);
 		}
 	}
 	mutex_unlock(&m->sessions_lock);
@@ -688,7 +675,7 @@ static int mgr_resv_do_identity(struct mgr_resv_job *job)
 		if (other->vctrl != vctrl)
 			continue;
 		other->outdated = true;
-		mgr_resv_notify(other);
+		mgr_note_access(other);
 	}
 	mutex_unlock(&m->sessions_lock);
 	mutex_unlock(&m->resv_lock);

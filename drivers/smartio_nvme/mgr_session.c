@@ -95,6 +95,7 @@ static int mgr_open(struct smartio_session *s)
 	session->incarnation = mgr_incarnation(m);
 	INIT_LIST_HEAD(&session->pieces);
 	init_waitqueue_head(&session->resv_wait);
+	mgr_note_init(session);
 	s->context = session;
 	mutex_lock(&m->sessions_lock);
 	session->vctrl = mgr_vctrl_get(m, s);
@@ -132,6 +133,7 @@ static void mgr_close(struct smartio_session *s)
 	mutex_lock(&m->sessions_lock);
 	list_del(&session->entry);
 	mutex_unlock(&m->sessions_lock);
+	mgr_note_stop(session);
 
 	mutex_lock(&m->broker_lock);
 	mgr_cmb_return(session);
