@@ -236,6 +236,7 @@ struct snvme_bounce {
  * @state: see there
  * @gen: counts losses
  * @dropped: after a loss: the queues are still, held requests counted
+ * @rejoin: after a loss: the next attempt comes at once
  * @leaving: the controller is being deleted
  * @closed: no more losses: it is about to be freed
  * @why: of the loss
@@ -299,6 +300,7 @@ struct snvme_path {
 	enum snvme_state state;
 	unsigned int gen;
 	bool dropped;
+	bool rejoin;
 	bool leaving;
 	bool closed;
 	const char *why;

@@ -488,6 +488,9 @@ static void snvme_join_log(struct snvme_client *client, int error)
 static void snvme_join_later(struct snvme_client *client,
 			     struct snvme_path *path, int error)
 {
+	/* Users wait for the path, and others may give something back. */
+	if (path && error == -ENOSPC)
+		error = -EAGAIN;
 	switch (error) {
 	case -ENODEV:	/* until SMARTIO_READY, or its time is over */
 		if (!path || path->opts.max_reconnects < 0)
@@ -579,10 +582,11 @@ static int snvme_join_session(struct snvme_client *client,
 		return 0;
 	}
 	if (path->started) {
-		/* lose_work closes the session, and queues the next attempt. */
+		/* lose_work closes the session. */
 		if (ret != -ESTALE)
 			snvme_path_lose(path, SNVME_LOSS_JOIN);
-		return ret;
+		/* nvme-core's, of a controller that does not get ready */
+		return ret == -ENODEV ? -EAGAIN : ret;
 	}
 	if (snvme_join_smaller(client, path))
 		ret = -EAGAIN;

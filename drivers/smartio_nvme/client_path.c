@@ -80,6 +80,8 @@ void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss)
 	path->gen++;
 	path->dropped = false;
 	path->admin_live = false;
+	/* After an attempt that failed the next one comes after a pause. */
+	path->rejoin |= loss != SNVME_LOSS_JOIN;
 	if (path->state != SNVME_LOST) {
 		path->why = snvme_losses[loss];
 		path->requested = loss >= SNVME_LOSS_RESET;
@@ -190,7 +192,8 @@ static void snvme_loss_log(struct snvme_path *path)
 		return;
 	path->loss_logged = true;
 	snvme_count(path, SNVME_STAT_HELD, held);
-	if (!path->started)
+	/* The log has why it did not come up. */
+	if (!path->started || path->why == snvme_losses[SNVME_LOSS_JOIN])
 		return;
 	dev_printk(path->requested ? KERN_INFO : KERN_WARNING, path->ctrl.device,
 		   "path lost (%s), %u requests held\n", path->why, held);
@@ -370,7 +373,7 @@ static void snvme_lose_do(struct work_struct *work)
 {
 	struct snvme_path *path = container_of(work, struct snvme_path,
 					       lose_work);
-	bool again, session;
+	bool again, session, rejoin;
 	unsigned int gen;
 	int tmo;
 
@@ -389,6 +392,8 @@ static void snvme_lose_do(struct work_struct *work)
 	spin_lock_irq(&path->lock);
 	if (gen == path->gen)
 		path->dropped = true;
+	rejoin = path->rejoin;
+	path->rejoin = false;
 	spin_unlock_irq(&path->lock);
 	if (path->leaving)
 		return;
@@ -404,7 +409,8 @@ static void snvme_lose_do(struct work_struct *work)
 	tmo = path->opts.fast_io_fail_tmo;
 	if (tmo >= 0)
 		mod_delayed_work(path->wq, &path->fail_work, tmo * HZ);
-	path->drive->rejoin(path, session ? 0 : SNVME_RETRY_MS);
+	if (rejoin)
+		path->drive->rejoin(path, session ? 0 : SNVME_RETRY_MS);
 }
 
 static void snvme_lose_work(struct work_struct *work)
