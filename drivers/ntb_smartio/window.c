@@ -595,8 +595,13 @@ int link_map_device(struct ntb_link *link, struct device *dev,
 	map = kzalloc(sizeof(*map), GFP_KERNEL);
 	if (!map)
 		goto unlock;
+	/*
+	 * Other devices may have it mapped, too, which DMA debugging takes for a
+	 * defect of memory that is cached.
+	 */
 	map->dma = dma_map_resource(dev, link->window_phys[mw],
-				    link->window_size[mw], DMA_BIDIRECTIONAL, 0);
+				    link->window_size[mw], DMA_BIDIRECTIONAL,
+				    DMA_ATTR_SKIP_CPU_SYNC);
 	if (dma_mapping_error(dev, map->dma)) {
 		dev_err(dev, "window %u of %s can't be mapped for it\n", mw,
 			link->base.name);
@@ -625,7 +630,7 @@ void link_unmap_device(struct ntb_link *link, struct device *dev)
 			continue;
 		dma_unmap_resource(map->dev, map->dma,
 				   link->window_size[map->mw],
-				   DMA_BIDIRECTIONAL, 0);
+				   DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
 		list_del(&map->entry);
 		put_device(map->dev);
 		kfree(map);

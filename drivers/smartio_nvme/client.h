@@ -136,6 +136,7 @@ enum snvme_loss {
 	SNVME_LOSS_LINK,
 	SNVME_LOSS_LENDER,
 	SNVME_LOSS_TIMEOUT,
+	SNVME_LOSS_ACCESS,
 	SNVME_LOSS_JOIN,
 	SNVME_LOSS_FENCED,
 	SNVME_LOSS_RESET,
@@ -236,7 +237,7 @@ struct snvme_bounce {
  * @state: see there
  * @gen: counts losses
  * @dropped: after a loss: the queues are still, held requests counted
- * @rejoin: after a loss: the next attempt comes at once
+ * @rejoin: after a loss: @lose_work queues the next attempt
  * @leaving: the controller is being deleted
  * @closed: no more losses: it is about to be freed
  * @why: of the loss
@@ -251,6 +252,7 @@ struct snvme_bounce {
  * @events_count: in @events
  * @cc: register
  * @loss_logged: the loss is in the log and in the counters
+ * @join_logged: so is an attempt that failed, since it was up
  * @started: was up once: users may have seen it
  * @era: of its creation; a fence of this host since then ends the path. In
  *	client_drive.c, under its lock
@@ -316,6 +318,7 @@ struct snvme_path {
 
 	u32 cc;
 	bool loss_logged;
+	bool join_logged;
 	bool started;
 	struct smartio_era era;
 	u64 session;

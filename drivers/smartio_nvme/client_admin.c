@@ -78,8 +78,8 @@ static int snvme_access_check(const struct snvme_access_reply *reply,
 
 /*
  * Asks the manager for the commands that reservations forbid to this host.
- * Without an answer the path is lost: the last one may be wrong. May sleep.
- * Return: 0, -EPROTO, -ENOMEM, or that of smartio_call().
+ * Without an answer the path has to be lost: the last one may be wrong. May
+ * sleep. Return: 0, -EPROTO, -ENOMEM, or that of smartio_call().
  */
 int snvme_access_fetch(struct snvme_path *path)
 {
@@ -105,9 +105,19 @@ int snvme_access_fetch(struct snvme_path *path)
 	if (!ret)
 		snvme_access_set(path, access);
 	mutex_unlock(&path->access_lock);
-	if (ret && ret != -ENOLINK)
-		path->lose(path, SNVME_LOSS_JOIN);
 	return ret;
+}
+
+/* Of a path that was up, or is about to be. */
+static void snvme_access_renew(struct snvme_path *path)
+{
+	int ret;
+
+	if (!READ_ONCE(path->admin_live))
+		return;
+	ret = snvme_access_fetch(path);
+	if (ret && ret != -ENOLINK)
+		path->lose(path, SNVME_LOSS_ACCESS);
 }
 
 static void snvme_access_work(struct work_struct *work)
@@ -116,8 +126,7 @@ static void snvme_access_work(struct work_struct *work)
 					       access_work);
 	unsigned int flags = smartio_recovery_begin();
 
-	if (READ_ONCE(path->admin_live))
-		snvme_access_fetch(path);
+	snvme_access_renew(path);
 	nvme_put_ctrl(&path->ctrl);
 	smartio_recovery_end(flags);
 }
@@ -350,8 +359,8 @@ static void snvme_relay_work(struct work_struct *work)
 	if (req && reply)
 		status = snvme_relay_call(relay, req, reply, &result);
 	/* This host's own command may have narrowed its access. */
-	if (snvme_relay_narrows(relay) && READ_ONCE(path->admin_live))
-		snvme_access_fetch(path);
+	if (snvme_relay_narrows(relay))
+		snvme_access_renew(path);
 	/* core's last command before it uses a namespace's new path */
 	if (relay->cmd.common.opcode == nvme_admin_identify)
 		path->drive->may_wait(path);

@@ -646,6 +646,9 @@ static bool snvme_may_join(struct snvme_path *path, unsigned int *gen)
 	may = !path->leaving && !path->fenced &&
 	      ((path->state == SNVME_LOST && path->dropped) ||
 	       path->state == SNVME_REVOKED);
+	/* This attempt was the next one: lose_work, queued, owes another. */
+	if (path->state == SNVME_LOST && !path->dropped)
+		path->rejoin = true;
 	spin_unlock_irq(&path->lock);
 	return may;
 }

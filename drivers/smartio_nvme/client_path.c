@@ -47,6 +47,7 @@ static const char * const snvme_losses[] = {
 	[SNVME_LOSS_LINK] = "the link is down",
 	[SNVME_LOSS_LENDER] = "the lender ended the session",
 	[SNVME_LOSS_TIMEOUT] = "a command timed out twice",
+	[SNVME_LOSS_ACCESS] = "reservations are not known",
 	[SNVME_LOSS_JOIN] = "it did not come up",
 	[SNVME_LOSS_FENCED] = "this host is fenced",
 	[SNVME_LOSS_RESET] = "reset by this host",
@@ -80,7 +81,7 @@ void snvme_path_lose(struct snvme_path *path, enum snvme_loss loss)
 	path->gen++;
 	path->dropped = false;
 	path->admin_live = false;
-	/* After an attempt that failed the next one comes after a pause. */
+	/* After an attempt that failed snvme_join_later() does, with a pause. */
 	path->rejoin |= loss != SNVME_LOSS_JOIN;
 	if (path->state != SNVME_LOST) {
 		path->why = snvme_losses[loss];
@@ -183,7 +184,10 @@ void snvme_path_may_start(struct snvme_path *path)
 		snvme_queue_end(&path->queues[i], false);
 }
 
-/* Once a loss: one that this host asked for is no warning. */
+/*
+ * Once a loss: one that this host asked for is no warning. Of attempts that fail
+ * one after another, the first.
+ */
 static void snvme_loss_log(struct snvme_path *path)
 {
 	unsigned int held = snvme_path_held(path);
@@ -192,9 +196,13 @@ static void snvme_loss_log(struct snvme_path *path)
 		return;
 	path->loss_logged = true;
 	snvme_count(path, SNVME_STAT_HELD, held);
-	/* The log has why it did not come up. */
-	if (!path->started || path->why == snvme_losses[SNVME_LOSS_JOIN])
+	if (!path->started)
 		return;
+	if (path->why == snvme_losses[SNVME_LOSS_JOIN]) {
+		if (path->join_logged)
+			return;
+		path->join_logged = true;
+	}
 	dev_printk(path->requested ? KERN_INFO : KERN_WARNING, path->ctrl.device,
 		   "path lost (%s), %u requests held\n", path->why, held);
 }
@@ -639,6 +647,8 @@ int snvme_path_join(struct snvme_path *path, unsigned int gen,
 	else
 		ret = -EAGAIN;	/* lost just now, and that work finds us LIVE */
 	spin_unlock_irq(&path->lock);
+	if (!ret)
+		path->join_logged = false;
 	/* From LIVE on users may have it: it is deleted, never discarded. */
 	path->started = true;
 	if (ret)
