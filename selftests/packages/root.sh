@@ -2,13 +2,13 @@
 # shellcheck shell=bash disable=SC2154
 # A disk's files in the folder $root, whose programs this machine runs. disk and guide-disk source this file.
 
-# In a PID namespace of its own, whose end ends what a program leaves. DKMS leaves a `sleep` of its progress bar, and as long as
+# In a PID namespace of its own, which ends all processes that a program leaves. DKMS leaves a `sleep` of its progress bar, and as long as
 # that runs /dev is busy.
 in_root() { unshare --pid --fork chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive HOME=/root "$@"; }
 
 # This machine's /proc, /sys and /dev in it.
 mounts() { local each; for each in proc sys dev; do mount --rbind "/$each" "$root/$each"; mount --make-rslave "$root/$each"; done; }
-# If one is in use, it says by whom.
+# Names the processes that use one of them.
 unmount() {
 	local each at status=0
 	for each in dev sys proc; do
