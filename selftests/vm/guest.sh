@@ -66,7 +66,7 @@ guest_launch() {
 	in_guest_folder "$host" "$name" 'rm -rf $d; mkdir $d
 		mkfifo $d/agent.in $d/agent.out $d/qmp.in $d/qmp.out
 		mib=$1; shift
-		/run/vms/qemu/run -name guest -nodefaults -no-user-config -display none -accel kvm -cpu host -smp 1 -machine q35,hpet=off -m $mib \
+		/run/vms/qemu/run -name guest -nodefaults -no-user-config -display none -accel kvm -cpu host -smp 1 -machine q35 -m $mib \
 			-kernel /run/vms/vmlinux -initrd /run/vms/initrd -append "$(< /run/vms/cmdline)" -no-reboot \
 			-blockdev driver=host_device,node-name=root,filename=/dev/vda,read-only=on,locking=off \
 			-device virtio-blk-pci,bus=pcie.0,addr=2,drive=root -device virtio-serial-pci,bus=pcie.0,addr=3 \
