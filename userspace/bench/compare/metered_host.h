@@ -30,7 +30,6 @@ inline void add_host(MeteredHosts& hosts, bench::Guests& guests, const std::stri
 
 /// Counts the hosts' instructions in `seconds` without work: the median of five intervals. `moments()` returns for each
 /// host its counters, `blocks`, and when they were read, `seconds`.
-/// host its counters, `blocks`, and when they were read, `seconds`.
 template <typename Moments>
 void count_idle(MeteredHosts& hosts, double seconds, const Moments& moments) {
   constexpr unsigned kIntervals = 5;
