@@ -4,21 +4,9 @@
 
 room=140    # MiB that a host has for itself
 
-# pin_programs HOST: until it reboots, the programs of this checkout run from memory that is not swapped. The fabric
-# writes to the memory of a host without an IOMMU, and QEMU's TCG does not see that code changes there (docs/fabric.md).
-pin_programs() {
-	sh_on "$1" 'mkdir -p /run/programs
-		mountpoint -q /run/programs || mount -t ramfs none /run/programs
-		for f in /smartio/bin /usr/bin/smartioctl; do
-			mountpoint -q $f && continue
-			cp -a $f /run/programs/
-			mount --bind /run/programs/${f##*/} $f
-		done'
-}
 # swap_begin HOST DISK MIB: memory that can't be swapped out takes all available memory of HOST but $room MiB. A program
 # (userspace/tests/guest/swapped.cc) has MIB MiB in use, which are swapped to DISK. It looks at each page again and again.
 swap_begin() {
-	pin_programs "$1"
 	sh_on "$1" 'swapoff -a; rm -f /run/swapped.*
 		mkdir -p /run/pinned
 		mountpoint -q /run/pinned || mount -t ramfs none /run/pinned
