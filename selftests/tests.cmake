@@ -40,6 +40,8 @@ if(SMARTIO_KERNEL STREQUAL "debug")
   on_cluster(debug-dual pair-dual ${FAILOVER} debug/kmemleak)
   on_cluster(debug-cpus pair-cpus share/cpus debug/kmemleak)
   on_cluster(debug-lending pair ${LENDING} lending/rounds lending/rough debug/kmemleak)
+  # This kernel has iommufd, and edu a program that opens it.
+  on_cluster(debug-lending-iommu pair-lending-iommu lending/edu debug/kmemleak)
   on_cluster(debug-few star-few share/quota share/timer debug/kmemleak)
   on_cluster(debug-star star share/sharing share/coming-and-going share/unload-under-load share/killed-borrower
     share/reset-under-load share/fence ${HOSTILE} debug/kmemleak)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// QEMU's "edu" device, driven from user space by vfio-pci (type 1).
+// QEMU's "edu" device, driven from user space by vfio-pci: by type 1, or with the word "iommufd" before the function's
+// address by that. Memory of another function is mapped by type 1 only.
 //
 // vfio_edu DOMAIN:BUS:SLOT.FUNCTION
 //    A buffer of this process is mapped for the device. The device copies 4 KiB of it into itself and back to another
@@ -17,13 +18,11 @@
 //
 // The results are printed, one "WORD VALUE" a line. Ends with 1 if an operation can't be done. The caller judges
 // whether the values are right.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/pci_regs.h>
 #include <linux/vfio.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,7 +33,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <span>
@@ -43,12 +41,16 @@
 #include <system_error>
 #include <vector>
 
-#include "tests/guest/file.h"
+#include "base/unique_fd.h"
 #include "tests/guest/programs.h"
+#include "tests/guest/vfio.h"
 
 namespace {
 
+using smartio::Iommu;
+using smartio::Mapping;
 using smartio::UniqueFd;
+using smartio::VfioFunction;
 
 // QEMU's docs/specs/edu.rst.
 constexpr std::size_t kIdentification = 0x00;
@@ -76,129 +78,6 @@ constexpr std::size_t kBack = std::size_t{32} << 10U;
 constexpr int kPatienceMs = 30000;
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
-
-/// An ioctl that fails throws.
-template <typename Argument>
-int ask(int file, unsigned long request, Argument argument, const char* what) {
-  const int result = ::ioctl(file, request, argument);
-  if (result < 0) fail(what);
-  return result;
-}
-
-/// Memory that is mapped for this process, unmapped at the end.
-class Mapping {
- public:
-  Mapping(std::size_t size, int flags, int file, std::uint64_t offset)
-      : memory_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, file, static_cast<off_t>(offset))), size_(size) {
-    if (memory_ == MAP_FAILED) fail("mmap");
-  }
-  ~Mapping() { ::munmap(memory_, size_); }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  [[nodiscard]] void* get() const { return memory_; }
-  [[nodiscard]] std::span<std::uint8_t> bytes() const { return {static_cast<std::uint8_t*>(memory_), size_}; }
-
- private:
-  void* memory_;
-  std::size_t size_;
-};
-
-/// Where the container's IOMMU takes mappings, the first range of it.
-std::uint64_t first_iova(int container) {
-  constexpr std::size_t kRoom = 4096;
-  std::vector<std::uint8_t> room(kRoom);
-  vfio_iommu_type1_info info{};
-  info.argsz = kRoom;
-  std::memcpy(room.data(), &info, sizeof(info));
-  ask(container, VFIO_IOMMU_GET_INFO, room.data(), "VFIO_IOMMU_GET_INFO");
-  std::memcpy(&info, room.data(), sizeof(info));
-  std::optional<std::uint64_t> found;
-  for (std::size_t at = (info.flags & VFIO_IOMMU_INFO_CAPS) != 0 ? info.cap_offset : 0; at != 0;) {
-    vfio_info_cap_header header{};
-    std::memcpy(&header, &room.at(at), sizeof(header));
-    if (header.id == VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE) {
-      vfio_iommu_type1_info_cap_iova_range list{};
-      std::memcpy(&list, &room.at(at), sizeof(list));
-      for (std::size_t n = 0; n < list.nr_iovas; ++n) {
-        vfio_iova_range range{};
-        std::memcpy(&range, &room.at(at + sizeof(list) + n * sizeof(range)), sizeof(range));
-        fmt::print("range {:#x}-{:#x}\n", static_cast<std::uint64_t>(range.start),
-                   static_cast<std::uint64_t>(range.end));
-        if (!found) found = range.start;
-      }
-    }
-    at = header.next;
-  }
-  if (!found) throw std::runtime_error("the IOMMU names no range of addresses");
-  return *found;
-}
-
-/// A PCI function, opened by vfio in a container of its own.
-class Function {
- public:
-  explicit Function(const std::string& pci) : container_(smartio::open_file("/dev/vfio/vfio", O_RDWR)) {
-    const std::filesystem::path group = std::filesystem::read_symlink("/sys/bus/pci/devices/" + pci + "/iommu_group");
-    group_ = smartio::open_file("/dev/vfio/" + group.filename().string(), O_RDWR);
-    vfio_group_status status{};
-    status.argsz = sizeof(status);
-    ask(group_.get(), VFIO_GROUP_GET_STATUS, &status, "VFIO_GROUP_GET_STATUS");
-    if ((status.flags & VFIO_GROUP_FLAGS_VIABLE) == 0) throw std::runtime_error("the group is not viable");
-    const int container = container_.get();
-    ask(group_.get(), VFIO_GROUP_SET_CONTAINER, &container, "VFIO_GROUP_SET_CONTAINER");
-    ask(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU, "VFIO_SET_IOMMU");
-    device_ = UniqueFd(ask(group_.get(), VFIO_GROUP_GET_DEVICE_FD, pci.c_str(), "VFIO_GROUP_GET_DEVICE_FD"));
-  }
-
-  [[nodiscard]] int container() const { return container_.get(); }
-
-  [[nodiscard]] vfio_region_info region(std::uint32_t index) const {
-    vfio_region_info info{};
-    info.argsz = sizeof(info);
-    info.index = index;
-    ask(device_.get(), VFIO_DEVICE_GET_REGION_INFO, &info, "VFIO_DEVICE_GET_REGION_INFO");
-    return info;
-  }
-
-  /// 16 bits of configuration space.
-  [[nodiscard]] std::uint16_t config(std::uint64_t at) const {
-    std::uint16_t value = 0;
-    const std::uint64_t offset = region(VFIO_PCI_CONFIG_REGION_INDEX).offset + at;
-    if (::pread(device_.get(), &value, sizeof(value), static_cast<off_t>(offset)) != sizeof(value)) fail("pread");
-    return value;
-  }
-  void set_config(std::uint64_t at, std::uint16_t value) const {
-    const std::uint64_t offset = region(VFIO_PCI_CONFIG_REGION_INDEX).offset + at;
-    if (::pwrite(device_.get(), &value, sizeof(value), static_cast<off_t>(offset)) != sizeof(value)) fail("pwrite");
-  }
-
-  /// How many interrupts it has of a kind, VFIO_PCI_..._IRQ_INDEX.
-  [[nodiscard]] std::uint32_t interrupts(std::uint32_t kind) const {
-    vfio_irq_info info{};
-    info.argsz = sizeof(info);
-    info.index = kind;
-    ask(device_.get(), VFIO_DEVICE_GET_IRQ_INFO, &info, "VFIO_DEVICE_GET_IRQ_INFO");
-    return info.count;
-  }
-  /// The first message of MSI counts in `event`, or with -1 nowhere any more.
-  void enable_msi(int event) const {
-    constexpr std::size_t kSize = sizeof(vfio_irq_set) + sizeof(event);
-    alignas(vfio_irq_set) std::array<std::uint8_t, kSize> room{};
-    vfio_irq_set set{};
-    set.argsz = kSize;
-    set.flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER;
-    set.index = VFIO_PCI_MSI_IRQ_INDEX;
-    set.count = 1;
-    std::memcpy(room.data(), &set, sizeof(set));
-    std::memcpy(room.data() + sizeof(set), &event, sizeof(event));
-    ask(device_.get(), VFIO_DEVICE_SET_IRQS, room.data(), "VFIO_DEVICE_SET_IRQS");
-  }
-  [[nodiscard]] int file() const { return device_.get(); }
-
- private:
-  UniqueFd container_;
-  UniqueFd group_;
-  UniqueFd device_;
-};
 
 class Registers {
  public:
@@ -270,23 +149,8 @@ void attack(const Registers& edu, int event, std::span<std::uint8_t> bytes, std:
   fmt::print("ones {}\n", std::ranges::count(bytes.subspan(kBack, one.size), std::uint8_t{0xff}));
 }
 
-void map_for(const Function& device, const void* memory, std::uint64_t iova, std::size_t size) {
-  vfio_iommu_type1_dma_map map{};
-  map.argsz = sizeof(map);
-  map.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE;
-  map.vaddr = reinterpret_cast<std::uintptr_t>(memory);
-  map.iova = iova;
-  map.size = size;
-  ask(device.container(), VFIO_IOMMU_MAP_DMA, &map, "VFIO_IOMMU_MAP_DMA");
-}
-
-void unmap_for(const Function& device, std::uint64_t iova, std::size_t size) {
-  vfio_iommu_type1_dma_unmap unmap{};
-  unmap.argsz = sizeof(unmap);
-  unmap.iova = iova;
-  unmap.size = size;
-  ask(device.container(), VFIO_IOMMU_UNMAP_DMA, &unmap, "VFIO_IOMMU_UNMAP_DMA");
-  fmt::print("unmapped {}\n", static_cast<std::uint64_t>(unmap.size));
+void unmap_for(const VfioFunction& device, std::uint64_t iova, std::size_t size) {
+  fmt::print("unmapped {}\n", device.unmap(iova, size));
 }
 
 /// The memory of another function, and where the device is to find it.
@@ -304,8 +168,8 @@ std::size_t count_words(const Registers& target, std::uint32_t first) {
   return same;
 }
 
-void reach(const Function& device, const Registers& edu, int event, std::span<std::uint8_t> bytes, std::uint64_t iova,
-           const Peer& peer) {
+void reach(const VfioFunction& device, const Registers& edu, int event, std::span<std::uint8_t> bytes,
+           std::uint64_t iova, const Peer& peer) {
   constexpr int kRounds = 8;
   constexpr std::uint32_t kFirst = 0x10000;
   constexpr std::uint32_t kSecond = 0x5a000000;
@@ -316,14 +180,14 @@ void reach(const Function& device, const Registers& edu, int event, std::span<st
     }
   };
   {
-    const Function other(peer.pci);
+    const VfioFunction other(peer.pci, Iommu::kType1);
     other.set_config(PCI_COMMAND, other.config(PCI_COMMAND) | PCI_COMMAND_MEMORY);
     const vfio_region_info bar = other.region(VFIO_PCI_BAR0_REGION_INDEX + peer.bar);
     const Mapping window(kDeviceBufferSize, MAP_SHARED, other.file(), bar.offset);
     const Registers target(window);
     for (std::uint32_t i = 0; i < kDeviceBufferSize / sizeof(i); ++i) target.write(i * sizeof(i), kFirst + i);
     fmt::print("target {}\n", count_words(target, kFirst));
-    map_for(device, window.get(), peer.place, kDeviceBufferSize);
+    device.map(window.get(), peer.place, kDeviceBufferSize);
     for (int round = 0; round < kRounds; ++round) copy(edu, event, peer.place, kDeviceBuffer, 0, "fetched");
     std::ranges::fill(bytes, std::uint8_t{0});
     copy(edu, event, kDeviceBuffer, iova, kDmaToMemory, "shown");
@@ -349,11 +213,11 @@ void reach(const Function& device, const Registers& edu, int event, std::span<st
   unmap_for(device, peer.place, kDeviceBufferSize);
 }
 
-void run(const std::string& pci, const std::vector<Attack>& attacks, const std::optional<Peer>& peer) {
-  const Function device(pci);
-  const std::uint64_t iova = first_iova(device.container());
+void run(const std::string& pci, Iommu iommu, const std::vector<Attack>& attacks, const std::optional<Peer>& peer) {
+  const VfioFunction device(pci, iommu);
+  const std::uint64_t iova = device.first_address();
   const Mapping memory(kMemorySize, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  map_for(device, memory.get(), iova, kMemorySize);
+  device.map(memory.get(), iova, kMemorySize);
 
   fmt::print("id {:04x}:{:04x}\n", device.config(PCI_VENDOR_ID), device.config(PCI_DEVICE_ID));
   fmt::print("msi {}\nmsix {}\n", device.interrupts(VFIO_PCI_MSI_IRQ_INDEX),
@@ -399,16 +263,22 @@ void run(const std::string& pci, const std::vector<Attack>& attacks, const std::
 }  // namespace
 
 int vfio_edu_main(int argc, char** argv) {
-  const std::span<char*> words(argv, static_cast<std::size_t>(argc));
+  std::span<char*> words(argv, static_cast<std::size_t>(argc));
   try {
-    if (words.size() < 2) throw std::runtime_error("vfio_edu DOMAIN:BUS:SLOT.FUNCTION [store|fetch ADDRESS BYTES]…");
+    Iommu iommu = Iommu::kType1;
+    if (words.size() > 1 && std::string(words[1]) == "iommufd") {
+      iommu = Iommu::kIommufd;
+      words = words.subspan(1);
+    }
+    if (words.size() < 2)
+      throw std::runtime_error("vfio_edu [iommufd] DOMAIN:BUS:SLOT.FUNCTION [store|fetch ADDRESS BYTES]…");
     if (words.size() == 6 && std::string(words[2]) == "peer") {
-      run(words[1], {},
+      run(words[1], iommu, {},
           Peer{.pci = words[3],
                .bar = static_cast<std::uint32_t>(std::stoul(words[4])),
                .place = std::stoull(words[5], nullptr, 0)});
     } else {
-      run(words[1], attacks_of(words.subspan(2)), {});
+      run(words[1], iommu, attacks_of(words.subspan(2)), {});
     }
   } catch (const std::exception& error) {
     fmt::print(stderr, "vfio_edu: {}\n", error.what());
