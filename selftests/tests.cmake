@@ -189,9 +189,9 @@ endif()
 set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
 set(DEVICES_IOMMU lending/edu lending/pcie-error lending/trusted)
-# Guests in emulated hosts take minutes: here one of a borrower.
-set(VM vm/lent)
-set(VM_STAR)
+# Guests in emulated hosts take minutes: here one test with three of them.
+set(VM)
+set(VM_STAR vm/together)
 set(VFS lending/vfs lending/hostile)
 if(SMARTIO_LONG)
   list(APPEND DEVICES lending/nvme lending/igb)
@@ -199,7 +199,7 @@ if(SMARTIO_LONG)
   list(APPEND DEVICES lending/edu)
   list(APPEND VFS lending/vfs-nvme)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)
-  set(VM_STAR vm/lent vm/vf vm/migrate vm/attacks vm/hostile-host vm/three-users)
+  list(APPEND VM_STAR vm/vf vm/migrate vm/attacks vm/hostile-host vm/three-users)
 endif()
 on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn
   lending/narrow ${DEVICES}
