@@ -108,6 +108,7 @@ struct borrow_bus_ops {
  * @flat: there is no IOMMU: all of this host's memory is open to the lender
  * @flat_size: so much of it
  * @space: else: its addresses here
+ * @domains: of it; each has a reference to @bridge
  * @dma_offset: from addresses of this host to those that it uses
  *
  * @session: its id
@@ -159,6 +160,7 @@ struct borrow_function {
 	bool flat;
 	u64 flat_size;
 	struct smartio_space space;
+	struct list_head domains;	/* borrow_domains_lock */
 	u64 dma_offset;
 
 	u64 session;
@@ -199,6 +201,7 @@ int borrow_dma_added(struct borrow_function *f, struct device *dev);
 void borrow_dma_range(struct borrow_function *f, struct device *dev);
 void borrow_dma_bound(struct borrow_function *f, struct device *dev);
 int borrow_dma_init(struct borrow_function *f);
+void borrow_dma_wait(struct borrow_function *f);
 void borrow_dma_exit(struct borrow_function *f);
 int borrow_iommu_init(void);
 void borrow_iommu_exit(void);

@@ -32,12 +32,14 @@
  * struct borrow_domain - a domain for one function
  * @domain: the IOMMU core's part
  * @f: the function
+ * @entry: in its list
  * @mapped: a bit for each page of the function's range. Of vfio's: the DMA API
  *	unmaps all that it mapped, vfio frees a domain with its mappings.
  */
 struct borrow_domain {
 	struct iommu_domain domain;
 	struct borrow_function *f;
+	struct list_head entry;
 	unsigned long *mapped;
 };
 
@@ -46,6 +48,9 @@ struct borrow_domain {
 static bool peer_pages;
 module_param(peer_pages, bool, 0644);
 MODULE_PARM_DESC(peer_pages, "drivers map registers of other borrowed functions by the DMA API: what is borrowed from now on has a place for them, and large pages nowhere near it");
+
+static DEFINE_SPINLOCK(borrow_domains_lock);	/* the lists of all functions */
+static DECLARE_WAIT_QUEUE_HEAD(borrow_domain_freed);
 
 static struct iommu_device borrow_iommu;
 static struct fwnode_handle *borrow_node;
@@ -169,8 +174,13 @@ static void borrow_domain_free(struct iommu_domain *domain)
 		smartio_space_unmap(f->sdev, &f->space,
 				    f->space.base + first * PAGE_SIZE,
 				    (end - first) * PAGE_SIZE);
+	spin_lock(&borrow_domains_lock);
+	list_del(&own->entry);
+	spin_unlock(&borrow_domains_lock);
 	kvfree(own->mapped);
 	kfree(own);
+	wake_up_all(&borrow_domain_freed);
+	put_device(&f->bridge->dev);
 }
 
 static const struct iommu_domain_ops borrow_domain_ops = {
@@ -219,6 +229,10 @@ static struct iommu_domain *borrow_domain_alloc(struct device *dev)
 		return ERR_PTR(-ENOMEM);
 	}
 	domain->f = f;
+	get_device(&f->bridge->dev);
+	spin_lock(&borrow_domains_lock);
+	list_add_tail(&domain->entry, &f->domains);
+	spin_unlock(&borrow_domains_lock);
 	domain->domain.pgsize_bitmap = PAGE_SIZE;
 	domain->domain.geometry.aperture_start = f->space.base + f->dma_offset;
 	domain->domain.geometry.aperture_end = f->space.base + f->dma_offset +
@@ -333,6 +347,7 @@ int borrow_dma_init(struct borrow_function *f)
 	int ret = smartio_space_alloc(f->sdev, &f->space,
 				      READ_ONCE(peer_pages));
 
+	INIT_LIST_HEAD(&f->domains);
 	f->dma_offset = f->space.device_base - f->space.base;
 	if (ret != -EOPNOTSUPP)
 		return ret;
@@ -345,6 +360,31 @@ int borrow_dma_init(struct borrow_function *f)
 	f->flat = true;
 	f->flat_size = (u64)dma_get_mask(smartio_dma_device(f->sdev)) + 1;
 	return 0;
+}
+
+static bool borrow_addresses_used(struct borrow_function *f)
+{
+	struct borrow_domain *own;
+	bool used = false;
+
+	spin_lock(&borrow_domains_lock);
+	list_for_each_entry(own, &f->domains, entry)
+		used |= own->domain.type == IOMMU_DOMAIN_UNMANAGED;
+	spin_unlock(&borrow_domains_lock);
+	return used;
+}
+
+/*
+ * The device is gone. A program may have a domain of it longer, by iommufd
+ * (IOMMU_HWPT_ALLOC), and map memory in it and unmap it. iommufd asks the domain
+ * which pages it has to unpin. So the domain needs its part of the session.
+ */
+void borrow_dma_wait(struct borrow_function *f)
+{
+	if (borrow_addresses_used(f))
+		dev_notice(&f->sdev->dev,
+			   "a program has addresses of the function still (iommufd): the function goes when it ends\n");
+	wait_event_idle(borrow_domain_freed, !borrow_addresses_used(f));
 }
 
 /* The session is over, and the function gone. */

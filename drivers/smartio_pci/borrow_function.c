@@ -273,6 +273,7 @@ void borrow_function_remove(struct borrow_function *f)
 	/* for who still has a reference, and so that no rescan finds it again */
 	borrow_config_lose(f);
 	pci_remove_root_bus(f->bus);
+	borrow_dma_wait(f);
 	borrow_irq_exit(f);
 	borrow_peer_del(f);
 	borrow_bars_put(f);

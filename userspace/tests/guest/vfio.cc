@@ -123,6 +123,23 @@ void VfioFunction::open_iommufd(const std::string& pci) {
   attach.pt_id = space.out_ioas_id;
   ask(device_.get(), VFIO_DEVICE_ATTACH_IOMMUFD_PT, &attach, "VFIO_DEVICE_ATTACH_IOMMUFD_PT");
   space_ = space.out_ioas_id;
+  id_ = bind.out_devid;
+}
+
+void VfioFunction::keep_addresses() const {
+  if (!space_) throw std::logic_error("addresses are kept by iommufd only");
+  vfio_device_detach_iommufd_pt detach{};
+  detach.argsz = sizeof(detach);
+  ask(device_.get(), VFIO_DEVICE_DETACH_IOMMUFD_PT, &detach, "VFIO_DEVICE_DETACH_IOMMUFD_PT");
+  iommu_hwpt_alloc table{};
+  table.size = sizeof(table);
+  table.dev_id = id_;
+  table.pt_id = *space_;
+  ask(iommu_.get(), IOMMU_HWPT_ALLOC, &table, "IOMMU_HWPT_ALLOC");
+  vfio_device_attach_iommufd_pt attach{};
+  attach.argsz = sizeof(attach);
+  attach.pt_id = table.out_hwpt_id;
+  ask(device_.get(), VFIO_DEVICE_ATTACH_IOMMUFD_PT, &attach, "VFIO_DEVICE_ATTACH_IOMMUFD_PT");
 }
 
 std::uint64_t VfioFunction::first_address() const {

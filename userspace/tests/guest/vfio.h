@@ -48,6 +48,11 @@ class VfioFunction {
   /// Returns the number of bytes that were mapped there.
   [[nodiscard]] std::uint64_t unmap(std::uint64_t address, std::size_t size) const;
 
+  /// Of iommufd: the function gets a hardware page table that stays when it is released. Nothing may use it meanwhile.
+  void keep_addresses() const;
+  /// The function is released, what is mapped stays until the end.
+  void release() { device_ = UniqueFd(); }
+
   /// VFIO_DEVICE_GET_REGION_INFO. `index`: VFIO_PCI_..._REGION_INDEX.
   [[nodiscard]] vfio_region_info region(std::uint32_t index) const;
   /// 16 bits of configuration space.
@@ -70,6 +75,8 @@ class VfioFunction {
   UniqueFd device_;
   /// Of iommufd: the address space that the function is attached to. Without it, a container.
   std::optional<std::uint32_t> space_;
+  /// Of iommufd: its id of the function.
+  std::uint32_t id_ = 0;
 };
 
 }  // namespace smartio

@@ -16,6 +16,10 @@
 //    fetches them, and stores others there, several times. Then TARGET is released, and "let-go 1" is printed. After
 //    each line "late" the device fetches and stores again at ADDRESS. Any other line ends it.
 //
+// vfio_edu iommufd DOMAIN:BUS:SLOT.FUNCTION keep
+//    A buffer is mapped in a page table that stays when the function is released. Then "kept 1" is printed. The next
+//    line of input ends it: the buffer is unmapped.
+//
 // The results are printed, one "WORD VALUE" a line. Ends with 1 if an operation can't be done. The caller judges
 // whether the values are right.
 #include <fmt/format.h>
@@ -213,6 +217,20 @@ void reach(const VfioFunction& device, const Registers& edu, int event, std::spa
   unmap_for(device, peer.place, kDeviceBufferSize);
 }
 
+void keep(const std::string& pci, Iommu iommu) {
+  VfioFunction device(pci, iommu);
+  const std::uint64_t iova = device.first_address();
+  const Mapping memory(kMemorySize, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  device.map(memory.get(), iova, kMemorySize);
+  device.keep_addresses();
+  device.release();
+  fmt::print("kept 1\n");
+  std::fflush(stdout);
+  std::string line;
+  std::getline(std::cin, line);
+  unmap_for(device, iova, kMemorySize);
+}
+
 void run(const std::string& pci, Iommu iommu, const std::vector<Attack>& attacks, const std::optional<Peer>& peer) {
   const VfioFunction device(pci, iommu);
   const std::uint64_t iova = device.first_address();
@@ -272,7 +290,9 @@ int vfio_edu_main(int argc, char** argv) {
     }
     if (words.size() < 2)
       throw std::runtime_error("vfio_edu [iommufd] DOMAIN:BUS:SLOT.FUNCTION [store|fetch ADDRESS BYTES]…");
-    if (words.size() == 6 && std::string(words[2]) == "peer") {
+    if (words.size() == 3 && std::string(words[2]) == "keep") {
+      keep(words[1], iommu);
+    } else if (words.size() == 6 && std::string(words[2]) == "peer") {
       run(words[1], iommu, {},
           Peer{.pci = words[3],
                .bar = static_cast<std::uint32_t>(std::stoul(words[4])),
