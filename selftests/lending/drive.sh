@@ -6,9 +6,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 drive=$(fabric drive list | jq -r '.drives[0].name')
 drive_pci=$(pci_of lender "$drive")
 
+# Who borrows it. Tests with several borrowers change that.
+mapfile -t borrowers < <(hosts | grep -vx lender)
+borrower=${borrowers[0]}
 # A borrower without an IOMMU opens all of its memory: drivers map anything.
 declare -A open=()
-[ -n "$(iommu_of borrower)" ] || open[borrower]=flat_window=1
+for host in "${borrowers[@]}"; do [ -n "$(iommu_of "$host")" ] || open[$host]=flat_window=1; done
 load_links() { sh_on "$1" 'for m in smartio_canary smartio_echo smartio_nvme smartio_nvme_mgr smartio_pci smartio_pci_stub nvme; do ! [ -d /sys/module/$m ] || modprobe -r $m; done
 	[ -z "$1" ] || ! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio
 	modprobe ntb_hw_amd; modprobe ntb_smartio heartbeat_timeout_ms=3000 $1' "${open[$1]:-}"; }
@@ -30,11 +33,11 @@ lender_uses_it() {
 	on lender modprobe -r nvme
 }
 
-offer_ready() { sh_on borrower 'grep -qx ready /sys/bus/smartio/devices/*-ntb0/state'; }
-borrow() { sh_on borrower 'echo 1 > "$(echo /sys/bus/smartio/devices/*-ntb0)/borrowed"'; }
-give_back() { sh_on borrower 'echo 0 > "$(echo /sys/bus/smartio/devices/*-ntb0)/borrowed"'; }
-function_here() { on borrower test -b /dev/nvme0n1; }
-function_gone() { sh_on borrower '! ls /sys/bus/pci/devices | grep -q ^1000: && [ ! -e /dev/nvme0n1 ]'; }
+offer_ready() { sh_on "$borrower" 'grep -qx ready /sys/bus/smartio/devices/*-ntb0/state'; }
+borrow() { sh_on "$borrower" 'echo 1 > "$(echo /sys/bus/smartio/devices/*-ntb0)/borrowed"'; }
+give_back() { sh_on "$borrower" 'echo 0 > "$(echo /sys/bus/smartio/devices/*-ntb0)/borrowed"'; }
+function_here() { on "$borrower" test -b /dev/nvme0n1; }
+function_gone() { sh_on "$borrower" '! ls /sys/bus/pci/devices | grep -q ^1000: && [ ! -e /dev/nvme0n1 ]'; }
 borrowed_by() { sh_on lender 'cat /sys/class/smartio_export/$1/borrowers' "$drive_pci"; }
 nobody_has_it() { [ -z "$(borrowed_by)" ]; }
 # The bit of the command register.
@@ -47,17 +50,17 @@ at_rest() {
 
 start_lending() {
 	load_links lender
-	load_links borrower
+	load_links "$borrower"
 	until_true 20 "the lender's link" link_up lender
-	until_true 20 "the borrower's link" link_up borrower
+	until_true 20 "the borrower's link" link_up "$borrower"
 	lend
-	sh_on borrower 'modprobe smartio_pci; modprobe nvme'
+	sh_on "$borrower" 'modprobe smartio_pci; modprobe nvme'
 	until_true 20 "the drive to be offered" offer_ready
 	borrow
 	until_true 20 "the borrower's disk" function_here
 }
 stop_lending() {
-	sh_on borrower 'modprobe -r nvme; modprobe -r smartio_pci'
+	sh_on "$borrower" 'modprobe -r nvme; modprobe -r smartio_pci'
 	sh_on lender 'modprobe -r smartio_pci_stub'
 }
 
@@ -72,11 +75,11 @@ verified() {
 }
 # Reads until it ends with an error.
 start_load() {
-	sh_on borrower 'nohup dd if=/dev/nvme0n1 of=/dev/null bs=4k iflag=direct > /run/load 2>&1 & echo $! > /run/load.pid'
-	until_true 20 "reads" sh_on borrower '[ "$(awk "\$3 == \"nvme0n1\" { print \$4 }" /proc/diskstats)" -gt "$1" ]' \
-		"$(($(sh_on borrower 'awk "\$3 == \"nvme0n1\" { print \$4 }" /proc/diskstats') + 20))"
+	sh_on "$borrower" 'nohup dd if=/dev/nvme0n1 of=/dev/null bs=4k iflag=direct > /run/load 2>&1 & echo $! > /run/load.pid'
+	until_true 20 "reads" sh_on "$borrower" '[ "$(awk "\$3 == \"nvme0n1\" { print \$4 }" /proc/diskstats)" -gt "$1" ]' \
+		"$(($(sh_on "$borrower" 'awk "\$3 == \"nvme0n1\" { print \$4 }" /proc/diskstats') + 20))"
 }
-load_ended() { sh_on borrower '! kill -0 $(cat /run/load.pid) 2> /dev/null'; }
+load_ended() { sh_on "$borrower" '! kill -0 $(cat /run/load.pid) 2> /dev/null'; }
 # The drive fetches a command when it is no bus master any more: it stands still until it is reset.
 cut_off() {
 	fabric_may " warning drive $drive: controller fatal status: the bus refused the fetch of a submission queue entry\$"
@@ -85,6 +88,6 @@ cut_off() {
 }
 # Allows the stock driver's messages about a drive that was pulled out.
 pulled_out() {
-	log_may borrower 'nvme nvme[0-9]+: failure state error detected, request disconnect$'
-	log_may borrower 'I/O error, dev nvme[0-9]+n[0-9]+, sector|Buffer I/O error on dev nvme[0-9]+n[0-9]+,'
+	log_may "$borrower" 'nvme nvme[0-9]+: failure state error detected, request disconnect$'
+	log_may "$borrower" 'I/O error, dev nvme[0-9]+n[0-9]+, sector|Buffer I/O error on dev nvme[0-9]+n[0-9]+,'
 }
