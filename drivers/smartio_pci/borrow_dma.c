@@ -375,7 +375,7 @@ static bool borrow_addresses_used(struct borrow_function *f)
 }
 
 /*
- * The device is gone. A program may have a domain of it longer, by iommufd
+ * The device was removed. A program may have a domain of it longer, by iommufd
  * (IOMMU_HWPT_ALLOC), and map memory in it and unmap it. iommufd asks the domain
  * which pages it has to unpin. So the domain needs its part of the session.
  */

@@ -50,7 +50,7 @@ class VfioFunction {
 
   /// Of iommufd: the function gets a hardware page table that stays when it is released. Nothing may use it meanwhile.
   void keep_addresses() const;
-  /// The function is released, what is mapped stays until the end.
+  /// The function is released. Mapped memory stays so until the end.
   void release() { device_ = UniqueFd(); }
 
   /// VFIO_DEVICE_GET_REGION_INFO. `index`: VFIO_PCI_..._REGION_INDEX.
