@@ -58,16 +58,18 @@ guest_start() {
 		guest_boots "$1" "$2"
 	fi
 	guest_may_ask "$1" "$2"
+	guest_qmp "$1" "$2" '{"execute":"set-action","arguments":{"shutdown":"poweroff"}}' > /dev/null
 }
 # QEMU's monitor wants this once.
 guest_may_ask() { guest_qmp "$1" "$2" '{"execute":"qmp_capabilities"}' > /dev/null; }
+# A guest that ends while it boots stays in its QEMU, to be looked at.
 guest_launch() {
 	local host=$1 name=$2 mib=$3; shift 3
 	in_guest_folder "$host" "$name" 'rm -rf $d; mkdir $d
 		mkfifo $d/agent.in $d/agent.out $d/qmp.in $d/qmp.out
 		mib=$1; shift
 		/run/vms/qemu/run -name guest -nodefaults -no-user-config -display none -accel kvm -cpu host -smp 1 -machine q35 -m $mib \
-			-kernel /run/vms/vmlinux -initrd /run/vms/initrd -append "$(< /run/vms/cmdline)" -no-reboot \
+			-kernel /run/vms/vmlinux -initrd /run/vms/initrd -append "$(< /run/vms/cmdline)" -action reboot=shutdown,shutdown=pause \
 			-blockdev driver=host_device,node-name=root,filename=/dev/vda,read-only=on,locking=off \
 			-device virtio-blk-pci,bus=pcie.0,addr=2,drive=root -device virtio-serial-pci,bus=pcie.0,addr=3 \
 			-chardev pipe,id=agent,path=$d/agent -device virtserialport,chardev=agent,name=org.smartio.commands \
@@ -83,12 +85,14 @@ guest_answers() {
 	up=$(in_guest_folder "$1" "$2" 'answer "0 0 " agent.out $1 | cut -d" " -f3 | base64 -d' $((150 * slower))) || return
 	say "guest $2 of $1 is up, ${up} s after its kernel began"
 }
-guest_is_not_up() { fail "guest $2 of $1 did not come up: $(in_guest_folder "$1" "$2" 'tail -n 25 $d/qemu.log $d/console')"; }
+guest_is_not_up() { fail "guest $2 of $1 did not come up: $(guest_qmp "$1" "$2" '{"execute":"query-status"}') $(guest_registers "$1" "$2") $(in_guest_folder "$1" "$2" 'tail -n 25 $d/qemu.log $d/console')"; }
+# guest_registers HOST NAME: of its CPU, as QEMU prints them.
+guest_registers() { guest_qmp "$1" "$2" '{"execute":"human-monitor-command","arguments":{"command-line":"info registers"}}'; }
 # guest_lost_by_emulator HOST NAME: its CPU is where the host's one runs guests. Or it waits for a lock with interrupts off: of a
 # guest with one CPU that means that it took an interrupt while they were off.
 guest_lost_by_emulator() {
 	local registers
-	registers=$(guest_qmp "$1" "$2" '{"execute":"human-monitor-command","arguments":{"command-line":"info registers"}}') || return
+	registers=$(guest_registers "$1" "$2") || return
 	sh_on "$1" 'within() { # RIP SYMBOL SIZE
 			at=$(awk -v s="$2" "\$3 == s { print \"0x\" \$1; exit }" /proc/kallsyms)
 			[ -n "$at" ] && [ $((0x$1 - at)) -ge 0 ] && [ $((0x$1 - at)) -lt "$3" ]
@@ -125,7 +129,7 @@ guest_unplug() {
 }
 guest_lacks() { ! guest_qmp "$1" "$2" '{"execute":"qom-list","arguments":{"path":"/machine/peripheral"}}' | jq -e --arg i "$3" '.[] | select(.name == $i)' > /dev/null; }
 
-# guest_reboot HOST NAME 'shell text': the text makes the guest reboot; its QEMU continues, although it was started with -no-reboot.
+# guest_reboot HOST NAME 'shell text': the text makes the guest reboot; its QEMU continues, although guest_launch ends it then.
 guest_reboot() {
 	guest_qmp "$1" "$2" '{"execute":"set-action","arguments":{"reboot":"reset"}}' > /dev/null
 	in_guest "$1" "$2" "(sleep 1; $3) > /dev/null 2>&1 &"
