@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2016
 # shellcheck shell=bash disable=SC2016,SC2034
+# The lender's igb, whose virtual functions go to hosts and guests. The lender has 10.78.0.1 on the physical one, which stays with its
 # own igb, and 10.78.0.2 on the hosts' LAN.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 

@@ -32,7 +32,7 @@ int ask(int file, unsigned long request, Argument argument, const char* what) {
   return result;
 }
 
-/// The ranges of addresses, in order.
+/// A range of addresses, both ends included.
 struct Range {
   std::uint64_t first;
   std::uint64_t last;
