@@ -10,7 +10,7 @@ set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/shar
   share/unload-under-load share/killed-borrower share/pulled-cable share/starved share/swap share/reset-under-load share/flush share/fence share/reservations share/lender-reload share/namespaces
   share/lender-reboot)
 # A function lent whole, here the fabric's drive.
-set(LENDING lending/drive lending/take-back lending/killed-borrower lending/allowed)
+set(LENDING lending/drive lending/take-back lending/taken-away lending/killed-borrower lending/allowed)
 # They take two borrowers, the hostile ones with IOMMUs.
 set(HOSTILE share/allowed share/noisy share/fence-agent share/hostile share/hostile-link share/unmapped-page)
 set(GFS2 clusterfs/gfs2-workload clusterfs/gfs2-killed-host clusterfs/gfs2-partition clusterfs/gfs2-lender-reboot clusterfs/gfs2-power-cut)
@@ -151,7 +151,8 @@ if(SMARTIO_LONG)
 endif()
 on_cluster(combining pair-combining ${COMBINING})
 on_cluster(dual-removal pair-dual-removal ${REMOVAL})
-on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER_HERE})
+# Last: it leaves the links with a heartbeat of its own.
+on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER_HERE} lending/automatic)
 if(SMARTIO_LONG)
   on_cluster(dual-iommu pair-dual-iommu ${FAILOVER})
   # Not share/unmapped-page: with the lender's IOMMU on its reads come by eight bytes, and the borrower's kernel limits its reports of faults.
@@ -188,7 +189,7 @@ if(SMARTIO_LONG)
 endif()
 set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
-set(DEVICES_IOMMU lending/edu lending/pcie-error lending/trusted)
+set(DEVICES_IOMMU lending/edu lending/pcie-error lending/trusted lending/narrow)
 # Guests in emulated hosts take minutes: here one test with three of them.
 set(VM)
 set(VM_STAR vm/together)
@@ -229,6 +230,7 @@ if(SMARTIO_LONG)
   on_cluster(rounds star lending/rounds lending/in-flight)
   on_cluster(rough pair lending/rough)
   on_cluster(rough-iommu pair-iommu lending/rough)
+  on_cluster(rough-card pair-lending-iommu lending/rough-card)
 endif()
 on_cluster(few star-few ${FEW})
 on_cluster(switch pair-switch share/shared-group smartioctl/doctor)

@@ -85,7 +85,14 @@ guest_answers() {
 	up=$(in_guest_folder "$1" "$2" 'answer "0 0 " agent.out $1 | cut -d" " -f3 | base64 -d' $((150 * slower))) || return
 	say "guest $2 of $1 is up, ${up} s after its kernel began"
 }
-guest_is_not_up() { fail "guest $2 of $1 did not come up: $(guest_qmp "$1" "$2" '{"execute":"query-status"}') $(guest_registers "$1" "$2") $(in_guest_folder "$1" "$2" 'tail -n 25 $d/qemu.log $d/console')"; }
+guest_is_not_up() { fail "guest $2 of $1 did not come up: $(guest_qmp "$1" "$2" '{"execute":"query-status"}') $(guest_registers "$1" "$2") $(in_guest_folder "$1" "$2" 'tail -n 25 $d/qemu.log $d/console') $(guest_log "$1" "$2")"; }
+# guest_log HOST NAME: the end of its kernel's log, from its memory. A kernel with `quiet` writes little of it to the console.
+guest_log() {
+	guest_qmp "$1" "$2" "{\"execute\":\"pmemsave\",\"arguments\":{\"val\":0,\"size\":268435456,\"filename\":\"/run/guest-$2/memory\"}}" > /dev/null || return 0
+	in_guest_folder "$1" "$2" 'at=$(grep -abo "Linux version [0-9]" $d/memory | tail -n 1 | cut -d: -f1)
+		[ -z "$at" ] || dd if=$d/memory iflag=skip_bytes,count_bytes skip=$at count=64k bs=64k status=none | tr -c "[:print:]" "\n" | grep -E ".{12}" | tail -n 40
+		rm -f $d/memory'
+}
 # guest_registers HOST NAME: of its CPU, as QEMU prints them.
 guest_registers() { guest_qmp "$1" "$2" '{"execute":"human-monitor-command","arguments":{"command-line":"info registers"}}'; }
 # guest_lost_by_emulator HOST NAME: its CPU is where the host's one runs guests. Or it waits for a lock with interrupts off: of a

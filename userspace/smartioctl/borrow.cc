@@ -216,25 +216,33 @@ Outcome<void> FunctionBorrower::prepare_for_vm(const Found& one, const Options& 
 Outcome<void> FunctionBorrower::give_back(std::string_view name, const Options& options) {
   const auto paths = find(name);
   if (!paths) return std::unexpected(paths.error());
-  const auto had = std::ranges::find_if(*paths, &Found::borrowed);
-  if (had == paths->end()) return refuse(fmt::format("{} is not borrowed by this host", paths->front().text()));
-  if (!had->function.empty()) {
-    const auto used = uses_of(sysfs_, use_, device_path(had->function));
+  // With auto_borrow each link to its lender waits for it: one that is left would borrow it again.
+  std::vector<Found> had;
+  std::ranges::copy_if(all(), std::back_inserter(had), [&](const Found& one) {
+    return one.borrowed && one.pci == paths->front().pci && one.host_name == paths->front().host_name;
+  });
+  if (had.empty()) return refuse(fmt::format("{} is not borrowed by this host", paths->front().text()));
+  std::ranges::stable_partition(had, [](const Found& one) { return one.function.empty(); });
+  const Found& here = had.back();
+  if (!here.function.empty()) {
+    const auto used = uses_of(sysfs_, use_, device_path(here.function));
     if (!used.empty() && !options.force) {
-      return refuse(fmt::format("{} is in use: {}; stop its users, or use --force (they get I/O errors)", had->function,
+      return refuse(fmt::format("{} is in use: {}; stop its users, or use --force (they get I/O errors)", here.function,
                                 fmt::join(used, ", ")),
                     Exit::kInUse);
     }
   }
-  if (const std::error_code error = sysfs_.write(fmt::format("{}/{}/borrowed", kPaths, had->path), "0")) {
+  for (const Found& one : had) {
+    const std::error_code error = sysfs_.write(fmt::format("{}/{}/borrowed", kPaths, one.path), "0");
+    if (!error) continue;
     if (error.value() == EINPROGRESS) {
       return refuse(
-          fmt::format("{} will be returned when its user (such as a VM) releases it; stop that user", had->text()),
+          fmt::format("{} will be returned when its user (such as a VM) releases it; stop that user", one.text()),
           Exit::kInUse);
     }
-    return refuse(fmt::format("{} can't be returned: {}", had->text(), why(error, had->host_name)));
+    return refuse(fmt::format("{} can't be returned: {}", one.text(), why(error, one.host_name)));
   }
-  report_(fmt::format("{} is returned", had->text()));
+  report_(fmt::format("{} is returned", here.text()));
   return {};
 }
 

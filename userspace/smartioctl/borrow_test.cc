@@ -288,6 +288,20 @@ TEST_F(BorrowTest, WhoeverDoesNotLetItGo) {
   EXPECT_THAT(done.error().message, HasSubstr("has not released it yet"));
 }
 
+TEST_F(BorrowTest, ReturnedOnEachLinkThatWaitsForIt) {
+  // As the module's auto_borrow leaves it: the other link would borrow it again.
+  sysfs.offer("a-nic-ntb1", "lender", "0000:03:00.0", "ntb1");
+  for (const char* name : {"lender:0000:03:00.0", Offered::kHere, "a-nic-ntb1"}) {
+    sysfs.put("bus/smartio/devices/a-nic-ntb0/borrowed", "1\n");
+    sysfs.put("bus/smartio/devices/a-nic-ntb1/borrowed", "1\n");
+    sysfs.put("bus/smartio/devices/a-nic-ntb1/function", std::string(Offered::kHere) + "\n");
+    ASSERT_TRUE(borrower.give_back(name, options)) << name;
+    EXPECT_EQ(borrowed("a-nic-ntb0"), "0") << name;
+    EXPECT_EQ(borrowed("a-nic-ntb1"), "0") << name;
+    EXPECT_THAT(reports.back(), HasSubstr("over ntb1 is returned")) << name;
+  }
+}
+
 TEST_F(BorrowTest, WhatIsNotBorrowedCannotBeReturned) {
   const auto done = borrower.give_back("03:00.0", options);
   ASSERT_FALSE(done);

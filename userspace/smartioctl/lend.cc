@@ -163,9 +163,21 @@ void Lender::give_back(const std::string& pci, const Service& service, const std
     static_cast<void>(sysfs_.write(fmt::format("bus/pci/drivers/{}/unbind", service.driver), pci));
   }
   static_cast<void>(sysfs_.write(device_path(pci) + "/driver_override", "\n"));
+  if (&service == &kPci) reset_by_bus(pci, false);
   if (driver.empty()) return;
   if (!sysfs_.exists("bus/pci/drivers/" + driver)) static_cast<void>(kernel_.load_module(driver));
   if (this->driver(pci).empty()) static_cast<void>(sysfs_.write("bus/pci/drivers_probe", pci));
+}
+
+void Lender::reset_by_bus(const std::string& pci, bool first) {
+  const std::string file = device_path(pci) + "/reset_method";
+  const std::string methods = sysfs_.text(file);
+  // The kernel has pm first, of these two. It has bus if the function is alone on its bus.
+  if (first && methods.starts_with("pm") && methods.ends_with("bus")) {
+    static_cast<void>(sysfs_.write(file, "bus pm"));
+  } else if (!first && methods == "bus pm") {
+    static_cast<void>(sysfs_.write(file, "default"));
+  }
 }
 
 void Lender::permit(const std::string& allowance, const Permissions& permissions) {
@@ -195,6 +207,7 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
     if (driver(pci).empty()) {
       // Unlike drivers_probe this returns the error of the driver's probe. Another program may have bound it meanwhile.
       permit(pci, options.permissions);
+      if (&service == &kPci) reset_by_bus(pci, true);
       const std::error_code error = sysfs_.write(folder + "/bind", pci);
       permit("-" + pci, options.permissions);
       if (error && driver(pci) != service.driver) {

@@ -86,6 +86,10 @@ class Lender {
   void permit(const std::string& allowance, const Permissions& permissions);
   Outcome<void> take(const std::string& pci, const Service& service, const Options& options);
   Outcome<void> write(const std::string& pci, const std::string& file, std::string_view value, std::string_view what);
+  /// Puts the reset of its bus before that by its power state, or with `first` false sets the kernel's order again. Not
+  /// each device forgets its queues in D3hot, though it says so (No_Soft_Reset: PCI Bus Power Management Interface
+  /// Specification 1.2, 3.2.4). Its next host would get its old DMA.
+  void reset_by_bus(const std::string& pci, bool first);
   /// To the stock driver, or without one to none.
   void give_back(const std::string& pci, const Service& service, const std::string& driver);
   /// The stock driver's name, or that of an alias by which modprobe finds it.

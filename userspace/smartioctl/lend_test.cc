@@ -417,6 +417,27 @@ TEST_F(LendFunctionTest, IsTheDefaultForAllButDrives) {
   EXPECT_THAT(reports, Contains(HasSubstr("back with the driver e1000e")));
 }
 
+TEST_F(LendFunctionTest, IsResetByItsBusRatherThanByItsPowerState) {
+  const std::string methods = std::string("bus/pci/devices/") + kNic + "/reset_method";
+  for (const auto& [before, meanwhile, after] :
+       {std::tuple{"pm bus", "bus pm", "default"},
+        {"flr pm bus", "flr pm bus", "flr pm bus"},
+        {"device_specific pm bus", "device_specific pm bus", "device_specific pm bus"},
+        {"pm", "pm", "pm"},
+        {"bus", "bus", "bus"}}) {
+    sysfs.put(methods, std::string(before) + "\n");
+    ASSERT_TRUE(lender.lend(kNic, options));
+    EXPECT_EQ(sysfs.text(methods), meanwhile);
+    ASSERT_TRUE(lender.unlend(kNic, options));
+    EXPECT_EQ(sysfs.text(methods), after);
+  }
+  // A drive that all hosts share is reset by its manager.
+  const std::string of_drive = std::string("bus/pci/devices/") + kFirst + "/reset_method";
+  sysfs.put(of_drive, "pm bus\n");
+  ASSERT_TRUE(lender.lend(kFirst, options));
+  EXPECT_EQ(sysfs.text(of_drive), "pm bus");
+}
+
 TEST_F(LendFunctionTest, ADriveAsAWhole) {
   sysfs.put(std::string("bus/pci/devices/") + kFirst + "/config", FakeSysfs::config({0x11}));
   sysfs.add_to_group(kFirst, "4");
