@@ -210,7 +210,7 @@ on_cluster(lending-trusted pair-trusted lending/trusted)
 if(SMARTIO_LONG)
   on_cluster(drives pair-drives share/announced)
   # It leaves the lender's memory in pieces.
-  on_cluster(fragmented pair share/fragmented)
+  on_cluster(fragmented pair-iommu share/fragmented)
 endif()
 # Functions that reach each other, of one lender and of two.
 on_cluster(peers pair-peers lending/peer-to-peer lending/drive-to-drive)

@@ -103,6 +103,7 @@ struct link_kept {
 	size_t bytes;		/* not in use */
 	size_t used;		/* in use */
 	size_t peak;		/* of @used */
+	u64 made;		/* pieces, so far */
 	size_t requested;	/* @refill makes a piece of so many bytes */
 	size_t failed;		/* it could not */
 	struct delayed_work age;

@@ -251,6 +251,7 @@ static void link_kept_add(struct ntb_link *link, struct link_piece *piece,
 	struct link_kept *kept = &link->kept;
 
 	lockdep_assert_held(&kept->lock);
+	kept->made++;
 	kept->peak = max(kept->peak, kept->used + piece->size);
 	link_kept_trim(link, piece->size);
 	piece->used = used;

@@ -181,6 +181,7 @@ static int link_counters_show(struct seq_file *s, void *unused)
 	seq_printf(s, "full %lld\n", atomic64_read(&c->full));
 	seq_printf(s, "starved %lld\n", atomic64_read(&c->starved));
 	seq_printf(s, "kept %zu\n", READ_ONCE(link->kept.bytes));
+	seq_printf(s, "pieces %llu\n", READ_ONCE(link->kept.made));
 	seq_printf(s, "running %d\n", atomic_read(&link->jobs));
 	seq_printf(s, "losses %u\n", READ_ONCE(link->losses));
 	return 0;

@@ -243,22 +243,31 @@ static struct class smartio_host_class = {
 	.name = "smartio_host",
 };
 
-static int smartio_host_add(const struct smartio_identity *who)
+static bool smartio_host_again(const struct smartio_identity *who)
 {
 	struct smartio_host *host;
-	bool full;
 
-	lockdep_assert_held(&smartio_add_lock);
 	spin_lock(&smartio_hosts_lock);
 	host = smartio_host_find(&who->uuid);
 	if (host) {
 		strscpy(host->name, who->name);
 		smartio_host_renew(host, who->incarnation);
 	}
+	spin_unlock(&smartio_hosts_lock);
+	return host;
+}
+
+static int smartio_host_add(const struct smartio_identity *who)
+{
+	struct smartio_host *host;
+	bool full;
+
+	lockdep_assert_held(&smartio_add_lock);
+	if (smartio_host_again(who))
+		return 0;
+	spin_lock(&smartio_hosts_lock);
 	full = smartio_hosts_known >= SMARTIO_HOSTS_MAX;
 	spin_unlock(&smartio_hosts_lock);
-	if (host)
-		return 0;
 	if (full) {
 		pr_warn_ratelimited("more than %u hosts have been seen: %s is refused\n",
 				    SMARTIO_HOSTS_MAX, who->name);
@@ -285,11 +294,17 @@ static int smartio_host_add(const struct smartio_identity *who)
 	return 0;
 }
 
-/* A host is on a link. Returns 0, -ENOMEM, or -ENOSPC: too many of them. */
+/*
+ * A host is on a link. Returns 0, -ENOMEM, or -ENOSPC: too many of them. One
+ * that has been seen before takes no memory and no mutex: a link that returns
+ * does not wait for one that brings a new host.
+ */
 int smartio_host_seen(const struct smartio_identity *who)
 {
 	int ret;
 
+	if (smartio_host_again(who))
+		return 0;
 	/* two links to one host may come up at the same time */
 	mutex_lock(&smartio_add_lock);
 	ret = smartio_host_add(who);

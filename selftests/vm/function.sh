@@ -6,6 +6,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 # host_interrupts PCI: how many interrupts of the function the borrower's vfio has handed on.
 host_interrupts() { sh_on "$borrower" 'awk -v f="($1)" "/vfio-msix/ && index(\$0, f) { for (n = 2; n <= 3; n++) sum += \$n } END { print sum + 0 }" /proc/interrupts' "$1"; }
 
+# locked NAME: KiB of memory that the guest's QEMU has locked.
+locked() { sh_on "$borrower" 'awk "/^VmLck/ { print \$2 }" /proc/$(< /run/guest-$1/pid)/status' "$1"; }
+
 # guest_rounds PCI OWNER ADDRESS COMMAND…: PCI is the function on the borrower; OWNER has the device, as ADDRESS. COMMAND tells
 # whether the function is quiet when no guest has it.
 guest_rounds() {
@@ -21,8 +24,11 @@ guest_rounds() {
 	handed=$(host_interrupts "$pci")
 	[ "$handed" -ge "$interrupts" ] || fail "interrupts of $pci in the borrower: expected $interrupts or more, saw $handed"
 	say "interrupts: $interrupts of I/O queues in the guest, $handed in all in the borrower"
+	# vfio pins all memory of the guest, and counts it.
+	[ "$(locked one)" -ge $((256 << 10)) ] || fail "KiB that QEMU has locked: expected 256 MiB or more, saw $(locked one)"
 
 	guest_unplug "$borrower" one fn
+	expect "KiB that QEMU has locked without the function" 0 "$(locked one)"
 	expect "NVMe controllers of the guest" 0 "$(in_guest "$borrower" one 'ls /sys/class/nvme | wc -l')"
 	"$@"
 	guest_plug "$borrower" one fn "$pci"
