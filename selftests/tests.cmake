@@ -176,6 +176,7 @@ if(SMARTIO_LONG)
     on_cluster(${iommu} pair-${iommu} smartio/echo share/attach share/interrupts share/pulled-cable ${LENDING} smartioctl/doctor)
     on_cluster(dual-${iommu} pair-${iommu}-dual ${FAILOVER})
   endforeach()
+  on_cluster(lender-iommu pair-lender-iommu ${LENDING})
 endif()
 # Not with GFS2's: hosts have one cluster file system at a time.
 on_cluster(p2p star-p2p cluster/tool ${P2P_HERE} ${P2P_LONG} ${OCFS2_HERE})

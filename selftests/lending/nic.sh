@@ -42,7 +42,7 @@ after=$(fabric ledger)
 crossed=$(jq -n --argjson a "$after" --argjson b "$before" '[$a, $b] | map([.. | .bytes? // empty] | add) | .[0] - .[1]')
 [ "$crossed" -gt $((2 * 900 * 1000)) ] || fail "bytes over the cable: expected more than 1.8 MB, saw $crossed"
 say "$crossed bytes crossed the cable for 2 MiB of payload"
-seconds=${LENDING_IPERF_S:-${SMARTIO_LONG:+30}}
+seconds=${LENDING_IPERF_S:-${SMARTIO_LONG:+60}}
 [ -z "$seconds" ] || iperf borrower lender "${seconds}s"
 
 sh_on borrower 'ip link set $1 down && ip link set $1 up' "$interface"

@@ -68,6 +68,8 @@ guest_launch() {
 	in_guest_folder "$host" "$name" 'rm -rf $d; mkdir $d
 		mkfifo $d/agent.in $d/agent.out $d/qmp.in $d/qmp.out
 		mib=$1; shift
+		free=$(awk "/^MemAvailable/ { print int(\$2 / 1024) }" /proc/meminfo)
+		[ $free -ge $((mib + 64)) ] || { echo "a guest of $mib MiB takes $((mib + 64)), the host has $free MiB free" >&2; exit 1; }
 		/run/vms/qemu/run -name guest -nodefaults -no-user-config -display none -accel kvm -cpu host -smp 1 -machine q35 -m $mib \
 			-kernel /run/vms/vmlinux -initrd /run/vms/initrd -append "$(< /run/vms/cmdline)" -action reboot=shutdown,shutdown=pause \
 			-blockdev driver=host_device,node-name=root,filename=/dev/vda,read-only=on,locking=off \
