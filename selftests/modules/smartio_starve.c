@@ -85,8 +85,15 @@ static void starve_after(struct kprobe *probe, struct pt_regs *regs,
 {
 }
 
+/* What all allocations of pages come through, those of slabs as well. */
+#ifdef SMARTIO_LINUX_7
+#define STARVE_PAGES	"__alloc_frozen_pages_noprof"
+#else
+#define STARVE_PAGES	"__alloc_pages_noprof"
+#endif
+
 static struct kprobe starve_pages = {
-	.symbol_name = "__alloc_pages_noprof",
+	.symbol_name = STARVE_PAGES,
 	.pre_handler = starve_handler,
 	.post_handler = starve_after,
 };
