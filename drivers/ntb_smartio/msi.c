@@ -121,6 +121,9 @@ static bool link_msi_init(struct device *dev, struct irq_domain *domain,
 						       info))
 		return false;
 	info->chip->irq_set_affinity = NULL;
+	/* newer kernels' own go past irq_unmask and irq_mask */
+	info->chip->irq_startup = NULL;
+	info->chip->irq_shutdown = NULL;
 	info->chip->irq_write_msi_msg = link_msi_write;
 	info->chip->irq_mask = link_msi_mask;
 	info->chip->irq_unmask = link_msi_unmask;

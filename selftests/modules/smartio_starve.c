@@ -85,7 +85,7 @@ static void starve_after(struct kprobe *probe, struct pt_regs *regs,
 {
 }
 
-/* What all allocations of pages come through, those of slabs as well. */
+/* Allocations of pages come through this, those of slabs as well. */
 #ifdef SMARTIO_LINUX_7
 #define STARVE_PAGES	"__alloc_frozen_pages_noprof"
 #else

@@ -9,6 +9,8 @@ host_interrupts() { sh_on "$borrower" 'awk -v f="($1)" "/vfio-msix/ && index(\$0
 # locked NAME: KiB of memory that the guest's QEMU has locked.
 locked() { sh_on "$borrower" 'awk "/^VmLck/ { print \$2 }" /proc/$(< /run/guest-$1/pid)/status' "$1"; }
 
+none_locked() { [ "$(locked "$1")" = 0 ]; }
+
 # guest_rounds PCI OWNER ADDRESS COMMAND…: PCI is the function on the borrower; OWNER has the device, as ADDRESS. COMMAND tells
 # whether the function is quiet when no guest has it.
 guest_rounds() {
@@ -28,7 +30,7 @@ guest_rounds() {
 	[ "$(locked one)" -ge $((256 << 10)) ] || fail "KiB that QEMU has locked: expected 256 MiB or more, saw $(locked one)"
 
 	guest_unplug "$borrower" one fn
-	expect "KiB that QEMU has locked without the function" 0 "$(locked one)"
+	until_true 20 "QEMU to unlock the guest's memory" none_locked one
 	expect "NVMe controllers of the guest" 0 "$(in_guest "$borrower" one 'ls /sys/class/nvme | wc -l')"
 	"$@"
 	guest_plug "$borrower" one fn "$pci"

@@ -91,8 +91,8 @@ guest_is_not_up() { fail "guest $2 of $1 did not come up: $(guest_qmp "$1" "$2" 
 # guest_log HOST NAME: the end of its kernel's log, from its memory. A kernel with `quiet` writes little of it to the console.
 guest_log() {
 	guest_qmp "$1" "$2" "{\"execute\":\"pmemsave\",\"arguments\":{\"val\":0,\"size\":268435456,\"filename\":\"/run/guest-$2/memory\"}}" > /dev/null || return 0
-	in_guest_folder "$1" "$2" 'at=$(grep -abo "Linux version [0-9]" $d/memory | tail -n 1 | cut -d: -f1)
-		[ -z "$at" ] || dd if=$d/memory iflag=skip_bytes,count_bytes skip=$at count=64k bs=64k status=none | tr -c "[:print:]" "\n" | grep -E ".{12}" | tail -n 40
+	in_guest_folder "$1" "$2" 'at=$(tr "\0" "\n" < $d/memory | grep -abo "Linux version [0-9]" | tail -n 1 | cut -d: -f1) || true
+		[ -z "$at" ] || dd if=$d/memory iflag=skip_bytes,count_bytes skip=$at count=64k bs=64k status=none | tr -c "[:print:]" "\n" | grep -E ".{12}" | tail -n 40 || true
 		rm -f $d/memory'
 }
 # guest_registers HOST NAME: of its CPU, as QEMU prints them.

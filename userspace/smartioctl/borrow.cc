@@ -66,6 +66,7 @@ std::vector<FunctionBorrower::Found> FunctionBorrower::all() const {
     const std::string at = fmt::format("{}/{}", kPaths, name);
     if (sysfs_.text(at + "/service") != "pci" || sysfs_.text(at + "/link") == "local") continue;
     found.push_back({.path = name,
+                     .host = sysfs_.text(at + "/host"),
                      .host_name = sysfs_.text(at + "/host_name"),
                      .pci = sysfs_.text(at + "/pci"),
                      .link = sysfs_.text(at + "/link"),
@@ -187,7 +188,11 @@ void FunctionBorrower::report_here(const Found& one, const Options& options, con
 Outcome<void> FunctionBorrower::prepare_for_vm(const Found& one, const Options& options) {
   const std::string path = fmt::format("{}/{}", kPaths, one.path);
   const std::string device = device_path(one.function);
-  if (sysfs_.text(path + "/addresses") != "own") {
+  const std::string addresses = sysfs_.text(path + "/addresses");
+  if (addresses == "flat") {
+    return refuse(fmt::format("{} can't be given to a VM: this host's IOMMU is off; turn it on", one.text()));
+  }
+  if (addresses != "own") {
     return refuse(
         fmt::format("{} can't be given to a VM: {} gives it no address space of its own; turn on the IOMMU there, "
                     "isolate its group",
@@ -219,7 +224,8 @@ Outcome<void> FunctionBorrower::give_back(std::string_view name, const Options& 
   // With auto_borrow each link to its lender waits for it: one that is left would borrow it again.
   std::vector<Found> had;
   std::ranges::copy_if(all(), std::back_inserter(had), [&](const Found& one) {
-    return one.borrowed && one.pci == paths->front().pci && one.host_name == paths->front().host_name;
+    return one.borrowed && one.pci == paths->front().pci && one.host == paths->front().host &&
+           one.host_name == paths->front().host_name;
   });
   if (had.empty()) return refuse(fmt::format("{} is not borrowed by this host", paths->front().text()));
   std::ranges::stable_partition(had, [](const Found& one) { return one.function.empty(); });
@@ -232,16 +238,19 @@ Outcome<void> FunctionBorrower::give_back(std::string_view name, const Options& 
                     Exit::kInUse);
     }
   }
+  Outcome<void> returned;
   for (const Found& one : had) {
     const std::error_code error = sysfs_.write(fmt::format("{}/{}/borrowed", kPaths, one.path), "0");
-    if (!error) continue;
+    if (!error || !returned) continue;
     if (error.value() == EINPROGRESS) {
-      return refuse(
+      returned = refuse(
           fmt::format("{} will be returned when its user (such as a VM) releases it; stop that user", one.text()),
           Exit::kInUse);
+    } else {
+      returned = refuse(fmt::format("{} can't be returned: {}", one.text(), why(error, one.host_name)));
     }
-    return refuse(fmt::format("{} can't be returned: {}", one.text(), why(error, one.host_name)));
   }
+  if (!returned) return returned;
   report_(fmt::format("{} is returned", here.text()));
   return {};
 }

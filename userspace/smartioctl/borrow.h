@@ -38,6 +38,7 @@ class FunctionBorrower {
   /// One path to an export, and its state on this host.
   struct Found {
     std::string path;
+    std::string host;  ///< its UUID
     std::string host_name;
     std::string pci;  ///< in the lender
     std::string link;

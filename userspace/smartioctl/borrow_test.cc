@@ -36,6 +36,7 @@ class Offered : public FakeSysfs {
   std::error_code write(const std::string& relative, std::string_view value) override {
     writes.emplace_back(relative, value);
     if (borrow_error != 0) return {borrow_error, std::generic_category()};
+    if (!held_by_user.empty() && relative.contains(held_by_user)) return {EINPROGRESS, std::generic_category()};
     const std::string at = std::filesystem::path(relative).parent_path();
     if (relative.starts_with("bus/pci/")) {
       if (relative.ends_with("/unbind")) set_driver("");
@@ -59,6 +60,7 @@ class Offered : public FakeSysfs {
   static constexpr const char* kHere = "1000:00:00.0";
   bool vfio_takes = true;
   int borrow_error = 0;
+  std::string held_by_user;  ///< a path whose function has a user that doesn't let go
   bool comes = true;
 };
 
@@ -208,7 +210,7 @@ TEST_F(BorrowTest, AsOneJsonObject) {
 
 TEST_F(BorrowTest, ForAVirtualMachineItNeedsAddressesOfItsOwn) {
   options.for_vm = true;
-  for (const char* addresses : {"window\n", "flat\n", "\n"}) {
+  for (const char* addresses : {"window\n", "\n"}) {
     sysfs.put("bus/smartio/devices/a-nic-ntb0/addresses", addresses);
     const auto done = borrower.borrow("lender:03:00.0", options);
     ASSERT_FALSE(done);
@@ -300,6 +302,38 @@ TEST_F(BorrowTest, ReturnedOnEachLinkThatWaitsForIt) {
     EXPECT_EQ(borrowed("a-nic-ntb1"), "0") << name;
     EXPECT_THAT(reports.back(), HasSubstr("over ntb1 is returned")) << name;
   }
+}
+
+TEST_F(BorrowTest, OneLinkThatDoesNotLetItGoKeepsNoOther) {
+  sysfs.offer("a-nic-ntb1", "lender", "0000:03:00.0", "ntb1");
+  for (const char* path : {"a-nic-ntb0", "a-nic-ntb1"})
+    sysfs.put(std::string("bus/smartio/devices/") + path + "/borrowed", "1\n");
+  sysfs.held_by_user = "a-nic-ntb0";
+  const auto done = borrower.give_back("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().status, Exit::kInUse);
+  EXPECT_THAT(done.error().message, HasSubstr("over ntb0 will be returned when its user"));
+  EXPECT_EQ(borrowed("a-nic-ntb1"), "0");
+}
+
+TEST_F(BorrowTest, NotThatOfAnotherLenderOfTheSameName) {
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/host", "u-1\n");
+  sysfs.offer("b-nic-ntb1", "lender", "0000:03:00.0", "ntb1");
+  sysfs.put("bus/smartio/devices/b-nic-ntb1/host", "u-2\n");
+  for (const char* path : {"a-nic-ntb0", "b-nic-ntb1"})
+    sysfs.put(std::string("bus/smartio/devices/") + path + "/borrowed", "1\n");
+  ASSERT_TRUE(borrower.give_back("a-nic-ntb0", options));
+  EXPECT_EQ(borrowed("a-nic-ntb0"), "0");
+  EXPECT_EQ(borrowed("b-nic-ntb1"), "1");
+}
+
+TEST_F(BorrowTest, ForAVirtualMachineThisHostNeedsAnIommu) {
+  options.for_vm = true;
+  sysfs.put("bus/smartio/devices/a-nic-ntb0/addresses", "flat\n");
+  const auto done = borrower.borrow("03:00.0", options);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("this host's IOMMU is off"));
+  EXPECT_EQ(borrowed("a-nic-ntb0"), "0");
 }
 
 TEST_F(BorrowTest, WhatIsNotBorrowedCannotBeReturned) {

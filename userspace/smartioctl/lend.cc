@@ -151,6 +151,10 @@ Outcome<void> Lender::load_modules(const Service& service) {
   if (auto loaded = load("ntb_smartio"); !loaded) return loaded;
   // The driver takes all devices that are kept for it at once, not only the one that is lent now.
   if (auto enforced = enforce(sysfs_, rules_, report_); !enforced) return enforced;
+  if (&service == &kPci) {
+    for (const std::string& pci : sysfs_.list("bus/pci/devices"))
+      if (sysfs_.text(device_path(pci) + "/driver_override") == service.driver) reset_by_bus(pci, true);
+  }
   return load(std::string(service.driver));
 }
 
@@ -172,8 +176,8 @@ void Lender::give_back(const std::string& pci, const Service& service, const std
 void Lender::reset_by_bus(const std::string& pci, bool first) {
   const std::string file = device_path(pci) + "/reset_method";
   const std::string methods = sysfs_.text(file);
-  // The kernel has pm first, of these two. It has bus if the function is alone on its bus.
-  if (first && methods.starts_with("pm") && methods.ends_with("bus")) {
+  // The kernel's own order has pm first. The write fails for a function that is not alone on its bus.
+  if (first && methods == "pm bus") {
     static_cast<void>(sysfs_.write(file, "bus pm"));
   } else if (!first && methods == "bus pm") {
     static_cast<void>(sysfs_.write(file, "default"));
@@ -207,7 +211,6 @@ Outcome<void> Lender::take(const std::string& pci, const Service& service, const
     if (driver(pci).empty()) {
       // Unlike drivers_probe this returns the error of the driver's probe. Another program may have bound it meanwhile.
       permit(pci, options.permissions);
-      if (&service == &kPci) reset_by_bus(pci, true);
       const std::error_code error = sysfs_.write(folder + "/bind", pci);
       permit("-" + pci, options.permissions);
       if (error && driver(pci) != service.driver) {
@@ -256,6 +259,7 @@ Outcome<void> Lender::lend(std::string_view address, const Options& options) {
   if (!is_exported(*pci)) {
     if (auto free = check(*pci, **service, options); !free) return free;
     if (auto loaded = load_modules(**service); !loaded) return loaded;
+    if (*service == &kPci) reset_by_bus(*pci, true);
     if (auto taken = take(*pci, **service, options); !taken) return taken;
     report_(fmt::format("{} is lent", *pci));
   } else {
@@ -266,6 +270,7 @@ Outcome<void> Lender::lend(std::string_view address, const Options& options) {
       }
       service = lent;
     }
+    if (*service == &kPci) reset_by_bus(*pci, true);
     report_(fmt::format("{} is lent already", *pci));
   }
   return keep(*pci, **service, options);

@@ -431,6 +431,21 @@ TEST_F(LendFunctionTest, IsResetByItsBusRatherThanByItsPowerState) {
     ASSERT_TRUE(lender.unlend(kNic, options));
     EXPECT_EQ(sysfs.text(methods), after);
   }
+  // As at boot: the driver takes what udev has kept for it while its module is loaded.
+  sysfs.put(methods, "pm bus\n");
+  sysfs.put(std::string("bus/pci/devices/") + kNic + "/driver_override", "smartio_pci_stub\n");
+  sysfs.write("bus/pci/drivers/e1000e/unbind", kNic);
+  std::filesystem::remove_all(sysfs.path("module/smartio_pci_stub"));
+  std::string at_probe;
+  kernel.loading = [&](const std::string& name) {
+    if (name == "smartio_pci_stub") at_probe = sysfs.text(methods);
+  };
+  ASSERT_TRUE(lender.lend(kNic, options));
+  EXPECT_EQ(at_probe, "bus pm");
+  // One that was lent without smartioctl.
+  sysfs.put(methods, "pm bus\n");
+  ASSERT_TRUE(lender.lend(kNic, options));
+  EXPECT_EQ(sysfs.text(methods), "bus pm");
   // A drive that all hosts share is reset by its manager.
   const std::string of_drive = std::string("bus/pci/devices/") + kFirst + "/reset_method";
   sysfs.put(of_drive, "pm bus\n");
