@@ -161,8 +161,8 @@ at_once() {
 # iommu_of HOST: the kind that the topology gives it, nothing if it has none. /sys/class/iommu has smartio_pci's, too.
 iommu_of() { jq -er --arg h "$1" '.hosts[] | select(.name == $h).iommu | if . == "none" then "" else . end' < "$notes/status"; }
 # iommu_faults_of DEVICES [ACCESS]: a pattern for the reports of Intel's IOMMU and of AMD's about accesses that they refused. DEVICES:
-# BUS:DEVICE.FUNCTION, a pattern. ACCESS: Read or Write, which only Intel's says in words.
-iommu_faults_of() { printf '%s' "DMAR: \\[DMA ${2:-(Read|Write)} NO_PASID\\] Request device \\[($1)\\]|[a-z_-]+ [0-9a-f]{4}:($1): AMD-Vi: Event logged \\[IO_PAGE_FAULT "; }
+# BUS:DEVICE.FUNCTION, a pattern; 7.x prints Intel's with the domain before it. ACCESS: Read or Write, which only Intel's says in words.
+iommu_faults_of() { printf '%s' "DMAR: \\[DMA ${2:-(Read|Write)} NO_PASID\\] Request device \\[(0000:)?($1)\\]|[a-z_-]+ [0-9a-f]{4}:($1): AMD-Vi: Event logged \\[IO_PAGE_FAULT "; }
 # iommu_messages DEVICES [ACCESS]: a pattern for all that the kernel says about them.
 iommu_messages() { printf '%s' "DMAR: DRHD: handling fault status reg|$(iommu_faults_of "$@")"; }
 

@@ -41,7 +41,7 @@ cut_off() {
 	log_may "$1" 'nvme[0-9]+n[0-9]+: writeback error on inode '
 	log_may "$1" 'gfs2: fsid=test:gfs2|Aborting journal on device nvme|JBD2: |ocfs2 is very sorry to be fencing this system|\] (OCFS2|ocfs2|o2hb|o2cb|o2net|o2quo|o2dlm): '
 	log_may "$1" '\([^)]*\):(ocfs2|o2hb|o2cb|o2quo|o2net|dlm|__ocfs2)_[a-z0-9_]+:[0-9]+ '
-	log_may "$1" '\] (CPU: [0-9]+ UID: |Hardware name: QEMU |Workqueue: |Call Trace:| </?TASK>| (\? )?[a-z0-9_.]+\+0x|(RIP|RSP|RAX|RDX|RBP|R10|R13): )'
+	log_may "$1" '\] (CPU: [0-9]+ UID: |Tainted: \[O\]=OOT_MODULE|Hardware name: QEMU |Workqueue: |Call Trace:| </?TASK>| (\? )?[a-z0-9_.]+\+0x|(RIP|RSP|RAX|RDX|RBP|R10|R13): )'
 }
 for host in "${borrowers[@]}"; do cut_off "$host"; done
 losses_on lender
