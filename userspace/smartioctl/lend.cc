@@ -258,7 +258,11 @@ Outcome<void> Lender::lend(std::string_view address, const Options& options) {
   if (!service) return std::unexpected(service.error());
   if (!is_exported(*pci)) {
     if (auto free = check(*pci, **service, options); !free) return free;
-    if (auto loaded = load_modules(**service); !loaded) return loaded;
+    // The driver may take it while it is loaded.
+    permit(*pci, options.permissions);
+    auto loaded = load_modules(**service);
+    permit("-" + *pci, options.permissions);
+    if (!loaded) return loaded;
     if (*service == &kPci) reset_by_bus(*pci, true);
     if (auto taken = take(*pci, **service, options); !taken) return taken;
     report_(fmt::format("{} is lent", *pci));

@@ -437,11 +437,17 @@ TEST_F(LendFunctionTest, IsResetByItsBusRatherThanByItsPowerState) {
   sysfs.write("bus/pci/drivers/e1000e/unbind", kNic);
   std::filesystem::remove_all(sysfs.path("module/smartio_pci_stub"));
   std::string at_probe;
+  std::string permitted;
   kernel.loading = [&](const std::string& name) {
-    if (name == "smartio_pci_stub") at_probe = sysfs.text(methods);
+    if (name != "smartio_pci_stub") return;
+    at_probe = sysfs.text(methods);
+    permitted = sysfs.text("module/smartio/parameters/trust_borrowers");
   };
+  options.permissions.trust_borrowers = true;
   ASSERT_TRUE(lender.lend(kNic, options));
   EXPECT_EQ(at_probe, "bus pm");
+  EXPECT_EQ(permitted, kNic);
+  EXPECT_EQ(sysfs.text("module/smartio/parameters/trust_borrowers"), std::string("-") + kNic);
   // One that was lent without smartioctl.
   sysfs.put(methods, "pm bus\n");
   ASSERT_TRUE(lender.lend(kNic, options));
