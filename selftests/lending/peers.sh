@@ -85,7 +85,7 @@ leave() {
 }
 
 # faults_of PCI: a pattern for the reports of the lender's IOMMU about that function's faults. refusals PCI: the number of them.
-faults_of() { printf '%s' 'DMAR: (DRHD: handling fault status reg|\[DMA (Read|Write) NO_PASID\] Request device \[(0000:)?'"${1#*:}"'\])'; }
+faults_of() { iommu_messages "${1#*:}"; }
 refusals() { iommu_faults lender "$1"; }
 # late_is_refused PCI BEFORE: edu fetches and stores again where the target was. BEFORE is the number of refusals so far.
 late_is_refused() {
@@ -93,5 +93,5 @@ late_is_refused() {
 	lates=$(said_of late-store | wc -l)
 	sh_on borrower 'echo late > /run/peer.go'
 	until_true 20 "a late store" sh_on borrower '[ "$(grep -c ^late-store /run/peer)" -gt $1 ]' "$lates"
-	until_true 10 "two refusals of the lender's IOMMU" logged_more lender "DMAR: \\[DMA (Read|Write) NO_PASID\\] Request device \\[(0000:)?${1#*:}\\]" $(($2 + 1))
+	until_true 10 "two refusals of the lender's IOMMU" logged_more lender "$(iommu_faults_of "${1#*:}")" $(($2 + 1))
 }

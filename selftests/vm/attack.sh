@@ -75,7 +75,7 @@ attacks_begin() {
 		# Of the lender's own, and of all that comes over a borrower's NTB.
 		refuser[$host]=$edu_pci
 		[ "$host" = lender ] || refuser[$host]=$(sh_on "$host" 'basename "$(readlink /sys/class/smartio_link/ntb0/device)"')
-		log_may "$host" 'DMAR: (DRHD: handling fault status reg|\[DMA (Read|Write) NO_PASID\] Request device \[(0000:)?'"${refuser[$host]#*:}"'\])'
+		log_may "$host" "$(iommu_messages "${refuser[$host]#*:}")"
 		log_may "$host" 'dmar_fault: [0-9]+ callbacks suppressed'
 		[ "$host" = lender ] && continue
 		fabric_may "^$host\.ntb0 (dma_refused_by_qemu|dma_reads_unclaimed)"
