@@ -193,6 +193,13 @@ logged() {
 		"$marker" "$2"
 }
 logged_more() { [ "$(logged "$1" "$2")" -gt "$3" ]; }
+# port_errors_may HOST PORT: what the kernel says of errors that this port reports or contains, and of its recovery (6.12 and 7.3).
+port_errors_may() {
+	log_may "$1" "pcieport $2: (AER: |DPC: |pciehp: |Data Link Layer Link Active not set|  device \\[| +\\[[ 0-9]+\\] )"
+	log_may "$1" "pcieport $2: PCIe Bus Error: severity=Uncorrect(ed|able) \\((Non-)?Fatal\\)"
+}
+# port_above HOST PCI: the root port, or the switch's, of a function. The monitor's injections name QEMU's: see userspace/cluster/qemu_args.cc.
+port_above() { sh_on "$1" 'basename "$(dirname "$(readlink -f /sys/bus/pci/devices/$1)")"' "$2"; }
 # dpc_trigger HOST PORT: sets the software trigger of a port that dpc_port is loaded for (PCI Express 6.0, 7.9.14.3, DPC Control).
 dpc_trigger() { sh_on "$1" 'printf "\111\0" | dd of=/sys/bus/pci/devices/$1/config bs=2 seek=$((0xe06 / 2)) count=1 conv=notrunc status=none' "$2"; }
 

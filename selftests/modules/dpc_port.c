@@ -5,8 +5,8 @@
  * the port's configuration space, with its software trigger and without the
  * extensions for root ports. The kernel's driver "dpc" then binds to the port.
  * While the port contains an error, its link is down: the bus below is in reset,
- * and its configuration space reads as ones. Otherwise the link is active; ports
- * of QEMU never report that.
+ * and its configuration space reads as ones. Otherwise the link is active, unless
+ * the parameter "active" says that the port must not report it.
  */
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
@@ -19,6 +19,9 @@
 static char *port;
 module_param(port, charp, 0444);
 MODULE_PARM_DESC(port, "the port, as DDDD:BB:DD.F");
+static bool active = true;
+module_param(active, bool, 0644);
+MODULE_PARM_DESC(active, "whether the port reports that its link is active");
 static unsigned int contained_count;
 module_param(contained_count, uint, 0444);
 MODULE_PARM_DESC(contained_count, "errors contained so far");
@@ -108,7 +111,9 @@ static u32 dpc_port_dword(int at, u32 stock)
 		return (stock & 0xfffff) | DPC_AT << 20;
 	if (at == dpc->pcie_cap + PCI_EXP_LNKCTL) {
 		stock &= ~(PCI_EXP_LNKSTA_DLLLA << 16);
-		return stock | (contained ? 0 : PCI_EXP_LNKSTA_DLLLA << 16);
+		return contained || !READ_ONCE(active) ?
+			       stock :
+			       stock | PCI_EXP_LNKSTA_DLLLA << 16;
 	}
 	return stock;
 }

@@ -81,6 +81,7 @@ TEST(QemuArguments, OfTheLenderOfAPair) {
   EXPECT_EQ(words[0], "qemu-system-x86_64");
   EXPECT_THAT(words, Contains("-no-reboot"));
   EXPECT_THAT(values(words, "-machine"), ElementsAre("q35,hpet=off,memory-backend=memory"));
+  EXPECT_THAT(values(words, "-global"), ElementsAre("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"));
   EXPECT_THAT(values(words, "-object"),
               ElementsAre("memory-backend-memfd,id=memory,size=512M,share=on", "monitor-qmp,id=monitor,chardev=qmp"));
   EXPECT_THAT(values(words, "-m"), ElementsAre("512M"));
