@@ -96,10 +96,16 @@ set(OCFS2_HERE clusterfs/ocfs2-workload)
 set(SHARE_HERE ${SHARE})
 list(REMOVE_ITEM SHARE_HERE share/swap)
 set(FEW share/quota)
+# A few rounds, last on their clusters: they leave the links with a heartbeat of their own, and unload all modules.
+set(ROUNDS lending/rounds)
+set(ROUGH lending/rough)
 # A host that stands still for half a minute; hosts that swap to the drive.
 # Reboots without a shutdown, and into another kernel.
 set(PRESSURE)
 if(SMARTIO_LONG)
+  # on clusters of their own
+  set(ROUNDS)
+  set(ROUGH)
   set(PRESSURE share/stopped share/pressure share/kexec)
   set(SHARE_HERE ${SHARE})
   set(NVME_HERE ${NVME})
@@ -127,7 +133,7 @@ if(SMARTIO_LONG)
   list(APPEND FEW share/timer)
 endif()
 
-on_cluster(share star share/ledger ${SHARE_HERE} ${PRESSURE} ${HOSTILE} share/opened-window ${GFS2_HERE})
+on_cluster(share star share/ledger ${SHARE_HERE} ${PRESSURE} ${HOSTILE} share/opened-window ${GFS2_HERE} ${ROUNDS})
 on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS})
 # Not behind faults/removed-ntb: the second window of an NTB that was out may find no room again, and the lent function needs it.
 on_cluster(lending-noiommu pair-noiommu ${LENDING_NOIOMMU})
@@ -142,7 +148,7 @@ on_cluster(share-iommu star-iommu ${SHARE_IOMMU} share/opened-window smartioctl/
 # One borrower is enough.
 set(SHARE_PAIR share/pcie-error share/completion-timeout share/dpc)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
-  ${LENDING} lending/in-flight ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR})
+  ${LENDING} lending/in-flight ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR} ${ROUGH})
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)
@@ -190,14 +196,14 @@ if(SMARTIO_LONG)
 endif()
 set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
-set(DEVICES_IOMMU lending/edu lending/pcie-error lending/trusted lending/narrow)
+set(DEVICES_IOMMU lending/edu lending/pcie-error lending/trusted lending/narrow lending/nvme lending/igb lending/two)
 # Guests in emulated hosts take minutes: here one test with three of them.
 set(VM)
 set(VM_STAR vm/together)
 set(VFS lending/vfs lending/hostile)
 if(SMARTIO_LONG)
+  set(DEVICES_IOMMU ${DEVICES} ${DEVICES_IOMMU})
   list(APPEND DEVICES lending/nvme lending/igb)
-  set(DEVICES_IOMMU ${DEVICES} ${DEVICES_IOMMU} lending/two)
   list(APPEND DEVICES lending/edu)
   list(APPEND VFS lending/vfs-nvme)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)

@@ -5,6 +5,7 @@
 
 #include <linux/smartio_transport.h>
 
+struct remote_news;
 struct session;
 struct smartio_path;
 struct smartio_path_ops;
@@ -30,8 +31,11 @@ void local_exit(void);
  * @device: how the lender calls the device; under link->paths_lock
  * @incarnation: of the lender that named it; under link->paths_lock
  * @named: it has been named since the link is up; under link->paths_lock
- * @going: it is being removed, without the lock, and stays in the list until its
+ * @going: @removal removes it, without the lock; it stays in the list until its
  *	driver has stopped: a loss of the link reaches it; under link->paths_lock
+ * @removal: in link->removals_wq
+ * @next: a device of the same name waits for its end, or NULL; under
+ *	link->paths_lock
  * @irq_moves: serial of the last request to move an interrupt
  */
 struct remote {
@@ -42,6 +46,8 @@ struct remote {
 	u32 incarnation;
 	bool named;
 	bool going;
+	struct work_struct removal;
+	struct remote_news *next;
 	atomic_t irq_moves;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This host as a borrower: a path over a link comes when the lender names its
- * device, and stays while the link is down. link->paths_wq adds and removes
- * them.
+ * device, and stays while the link is down. link->paths_wq adds paths, in the
+ * lender's order. Each is removed by a work of its own in link->removals_wq: its
+ * driver may take as long as it likes, as vfio-pci does for a program.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -20,13 +21,16 @@
 
 /**
  * struct remote_news - a message of the lender about its devices
- * @entry: in link->news, until it was dealt with; under link->paths_lock
+ * @entry: in link->news, until it was dealt with, also while it waits for the end
+ *	of a path (struct remote, next); under link->paths_lock
  * @work: deals with it
  * @link: about which link; a reference
  * @generation: in which it was said; 0: by this host itself
  * @type: WIRE_DEVICE, WIRE_DEVICE_GONE, WIRE_DEVICE_END; WIRE_PAD: another
  *	host is on the link now, all that is there is the old one's
  * @id: of the device
+ * @obsolete: a later message says something else of the device; under
+ *	link->paths_lock
  * @device: of WIRE_DEVICE
  */
 struct remote_news {
@@ -36,6 +40,7 @@ struct remote_news {
 	u32 generation;
 	u16 type;
 	u32 id;
+	bool obsolete;
 	struct wire_device device;
 };
 
@@ -47,17 +52,74 @@ static bool remote_current(struct smartio_link *link, u32 generation)
 	       current_generation == generation;
 }
 
-/* It is going. Its driver, which is removed here, may wait for the link. */
-static void remote_remove(struct remote *remote)
+/* It was dealt with, or is of no interest any more. */
+static void remote_news_free(struct remote_news *news)
 {
+	struct smartio_link *link = news->link;
+
+	lockdep_assert_held(&link->paths_lock);
+	list_del(&news->entry);
+	link->news_count--;
+	smartio_link_put(link);	/* the caller has a reference, too */
+	kfree(news);
+}
+
+/* Its driver, which is removed here, may wait for the link. */
+static void remote_removal_work(struct work_struct *work)
+{
+	struct remote *remote = container_of(work, struct remote, removal);
 	struct device *dev = get_device(&remote->path->sdev.dev);
 	struct smartio_link *link = remote->link;
 
+	smartio_link_get(link);
 	smartio_path_remove(remote->path);
 	mutex_lock(&link->paths_lock);
 	list_del(&remote->entry);
+	if (remote->next)
+		queue_work(link->paths_wq, &remote->next->work);
 	mutex_unlock(&link->paths_lock);
 	put_device(dev);
+	smartio_link_put(link);
+}
+
+static void remote_goes(struct remote *remote)
+{
+	lockdep_assert_held(&remote->link->paths_lock);
+	if (remote->going)
+		return;
+	remote->going = true;
+	queue_work(remote->link->removals_wq, &remote->removal);
+}
+
+/*
+ * What has waited for the end of a path is dealt with behind later messages:
+ * those of before @news about the same device are of no interest any more.
+ */
+static void remote_news_replace(struct smartio_link *link,
+				const struct remote_news *news)
+{
+	struct remote_news *old;
+
+	lockdep_assert_held(&link->paths_lock);
+	list_for_each_entry(old, &link->news, entry) {
+		if (old == news)
+			return;
+		if (old->type != WIRE_DEVICE)
+			continue;
+		if (news->type == WIRE_DEVICE ?
+			    !strcmp(old->device.pci, news->device.pci) :
+			    old->id == news->id)
+			old->obsolete = true;
+	}
+}
+
+/* Two devices of one name have no room: the new one waits. */
+static void remote_waits_for(struct remote *remote, struct remote_news *news)
+{
+	lockdep_assert_held(&remote->link->paths_lock);
+	if (remote->next)
+		remote_news_free(remote->next);
+	remote->next = news;
 }
 
 static void remote_add(struct smartio_link *link,
@@ -82,6 +144,7 @@ static void remote_add(struct smartio_link *link,
 	strscpy(sdev->pci_name, news->device.pci);
 	strscpy(sdev->link_name, link->name);
 	INIT_LIST_HEAD(&remote->entry);
+	INIT_WORK(&remote->removal, remote_removal_work);
 	smartio_link_get(link);
 	remote->link = link;
 	remote->path = path;
@@ -127,50 +190,50 @@ static void remote_offer(struct remote *remote, u32 id, bool offered)
 		WRITE_ONCE(remote->path->offered, false);
 }
 
-static void remote_named(struct smartio_link *link,
-			 const struct remote_news *news)
+/* Returns whether it was dealt with: the news waits otherwise. */
+static bool remote_named(struct smartio_link *link, struct remote_news *news)
 {
-	bool offered = le32_to_cpu(news->device.flags) & WIRE_OFFERED;
+	bool waits, offered = le32_to_cpu(news->device.flags) & WIRE_OFFERED;
 	struct remote *remote;
 	unsigned int count = 0;
 
 	mutex_lock(&link->paths_lock);
-	if (!remote_current(link, news->generation)) {
+	if (news->obsolete || !remote_current(link, news->generation)) {
 		mutex_unlock(&link->paths_lock);
-		return;
+		return true;
 	}
+	remote_news_replace(link, news);
 	list_for_each_entry(remote, &link->paths, entry) {
 		struct smartio_device *sdev = &remote->path->sdev;
 
 		count++;
 		if (strcmp(sdev->pci_name, news->device.pci))
 			continue;
-		if (strcmp(sdev->service, news->device.service)) {
-			/* lent as something else now; two have no room */
-			remote->going = true;
-			mutex_unlock(&link->paths_lock);
-			remote_remove(remote);
-			remote_add(link, news);
-			return;
-		}
-		remote_offer(remote, news->id, offered);
+		if (strcmp(sdev->service, news->device.service))
+			remote_goes(remote);	/* lent as something else now */
+		if (remote->going)
+			remote_waits_for(remote, news);
+		else
+			remote_offer(remote, news->id, offered);
+		waits = remote->going;
 		mutex_unlock(&link->paths_lock);
-		return;
+		return !waits;
 	}
 	mutex_unlock(&link->paths_lock);
 	if (count < REMOTE_PATHS_MAX) {
 		remote_add(link, news);
-		return;
+		return true;
 	}
 	atomic64_inc(&link->refused);
 	dev_warn_ratelimited(link->dma,
 			     "%s: %s lends more than %u devices: %s is ignored\n",
 			     link->name, link->peer.name, REMOTE_PATHS_MAX,
 			     news->device.pci);
+	return true;
 }
 
-static bool remote_goes(const struct remote *remote,
-			const struct remote_news *news)
+static bool remote_ended_by(const struct remote *remote,
+			    const struct remote_news *news)
 {
 	switch (news->type) {
 	case WIRE_DEVICE_GONE:
@@ -188,56 +251,46 @@ static bool remote_goes(const struct remote *remote,
 	}
 }
 
-/* The next one that is going, or NULL. One workqueue adds and removes all. */
-static struct remote *remote_going(struct smartio_link *link)
-{
-	struct remote *remote, *found = NULL;
-
-	mutex_lock(&link->paths_lock);
-	list_for_each_entry(remote, &link->paths, entry) {
-		if (!remote->going)
-			continue;
-		found = remote;
-		break;
-	}
-	mutex_unlock(&link->paths_lock);
-	return found;
-}
-
-/* Those that @news is the end of; the lock isn't held while drivers remove. */
+/* Those that @news is the end of. */
 static void remote_gone(struct smartio_link *link,
 			const struct remote_news *news)
 {
 	struct remote *remote;
 
 	mutex_lock(&link->paths_lock);
-	if (!news->generation || remote_current(link, news->generation))
-		list_for_each_entry(remote, &link->paths, entry)
-			remote->going |= remote_goes(remote, news);
-	mutex_unlock(&link->paths_lock);
-	while ((remote = remote_going(link))) {
+	if (news->generation && !remote_current(link, news->generation))
+		goto unlock;
+	if (news->type == WIRE_DEVICE_GONE)
+		remote_news_replace(link, news);
+	list_for_each_entry(remote, &link->paths, entry) {
+		if (remote->going || !remote_ended_by(remote, news))
+			continue;
 		if (news->type == WIRE_DEVICE_GONE)
 			dev_notice(&remote->path->sdev.dev,
 				   "its lender took it back\n");
-		remote_remove(remote);
+		remote_goes(remote);
 	}
+unlock:
+	mutex_unlock(&link->paths_lock);
 }
 
 static void remote_news_work(struct work_struct *work)
 {
 	struct remote_news *news = container_of(work, struct remote_news, work);
 	struct smartio_link *link = news->link;
+	bool done = true;
 
+	smartio_link_get(link);
 	if (news->type == WIRE_DEVICE)
-		remote_named(link, news);
+		done = remote_named(link, news);
 	else
 		remote_gone(link, news);
-	mutex_lock(&link->paths_lock);
-	list_del(&news->entry);
-	link->news_count--;
-	mutex_unlock(&link->paths_lock);
+	if (done) {
+		mutex_lock(&link->paths_lock);
+		remote_news_free(news);
+		mutex_unlock(&link->paths_lock);
+	}
 	smartio_link_put(link);
-	kfree(news);
 }
 
 /* Returns whether there was memory for it. */
@@ -371,17 +424,26 @@ int remote_paths_init(struct smartio_link *link)
 	mutex_init(&link->paths_lock);
 	link->paths_wq = alloc_ordered_workqueue("smartio-%s-paths",
 						 WQ_MEM_RECLAIM, link->name);
-	return link->paths_wq ? 0 : -ENOMEM;
+	link->removals_wq = alloc_workqueue("smartio-%s-removals",
+					    WQ_MEM_RECLAIM | WQ_UNBOUND,
+					    REMOTE_PATHS_MAX, link->name);
+	return link->paths_wq && link->removals_wq ? 0 : -ENOMEM;
 }
 
 /* A link goes. Its paths are removed when this returns. */
 void remote_paths_exit(struct smartio_link *link)
 {
-	if (!link->paths_wq)
-		return;
-	while (!remote_queue(link, 0, WIRE_PAD, 0, NULL))
-		msleep(20);
-	destroy_workqueue(link->paths_wq);
+	if (link->paths_wq && link->removals_wq) {
+		while (!remote_queue(link, 0, WIRE_PAD, 0, NULL))
+			msleep(20);
+		/* all paths go now; a device that waited for one is of no interest */
+		flush_workqueue(link->paths_wq);
+		flush_workqueue(link->removals_wq);
+	}
+	if (link->paths_wq)
+		destroy_workqueue(link->paths_wq);
+	if (link->removals_wq)
+		destroy_workqueue(link->removals_wq);
 }
 
 /*

@@ -10,9 +10,15 @@
 
 /*
  * The lender may have to wait for the device, or for its own host, before a
- * session is over.
+ * session begins or loses what it has.
  */
 #define REMOTE_SESSION_MS	60000
+/*
+ * It may reset the device at the end of a session, which takes as long as the
+ * PCI core waits for one that does not return (60 s), once for each method
+ * (pci_reset_methods). Others keep the link meanwhile.
+ */
+#define REMOTE_CLOSE_MS		240000
 #define REMOTE_CALL_MS		10000
 /* It may have to wait for another lender, SESSION_PEER_MS. */
 #define REMOTE_PEER_MS		15000
@@ -49,7 +55,7 @@ static void remote_close(struct smartio_path *path, u64 id)
 	int ret;
 
 	ret = remote_ask(path, WIRE_CLOSE_SESSION, id, NULL, NULL, 0,
-			 REMOTE_SESSION_MS);
+			 REMOTE_CLOSE_MS);
 	if (!ret)
 		return;
 	if (ret != -ENOLINK)

@@ -61,10 +61,18 @@ static bool borrow_later(int error)
 {
 	/*
 	 * After a time-out it may have a session here, which the next one ends.
-	 * Of memory and of the link's addresses there may be enough later.
+	 * Of memory and of the link's addresses there may be enough later. The
+	 * function may not have come out of its reset, and may the next time.
 	 */
 	return error == -EBUSY || error == -EAGAIN || error == -ETIMEDOUT ||
-	       error == -ENOMEM || error == -ENOSPC;
+	       error == -ENOMEM || error == -ENOSPC || error == -ENOTTY ||
+	       error == -ENODEV || error == -EIO;
+}
+
+/* Those of borrow_later() that may last, and that nothing else tells. */
+static bool borrow_may_last(int error)
+{
+	return error != -EBUSY && error != -EAGAIN && error != -ETIMEDOUT;
 }
 
 static void borrow_attach_work(struct work_struct *work)
@@ -83,8 +91,8 @@ static void borrow_attach_work(struct work_struct *work)
 		if (borrow_later(ret)) {
 			queue_delayed_work(path->wq, &path->attach,
 					   msecs_to_jiffies(BORROW_RETRY_MS));
-			/* it may last: once, not with each attempt */
-			if ((ret == -ENOMEM || ret == -ENOSPC) && ret != last)
+			/* once, not with each attempt */
+			if (borrow_may_last(ret) && ret != last)
 				dev_warn(&path->sdev->dev,
 					 "not borrowed: %d\n", ret);
 		} else if (ret == -EPERM) {	/* SMARTIO_READY if it does */

@@ -2,6 +2,7 @@
 /* Whether a lender's description can be that of a function. */
 #include <linux/kernel.h>
 
+#include "config_table.h"
 #include "proto_check.h"
 
 static bool spci_bar_ok(const struct spci_bar *bar, bool last)
@@ -20,6 +21,26 @@ static bool spci_bar_ok(const struct spci_bar *bar, bool last)
 	       (flags & SPCI_BAR_64 || bus + size - 1 <= 0xffffffff);
 }
 
+/* As spci_config_show() makes it: no bridge, no SR-IOV, no other capability. */
+static bool spci_config_ok(const u8 *config)
+{
+	unsigned int at = config[PCI_CAPABILITY_LIST], i, length;
+	u32 extended = get32(config + PCI_CFG_SPACE_SIZE);
+
+	if (config[PCI_HEADER_TYPE] != PCI_HEADER_TYPE_NORMAL)
+		return false;
+	for (i = 0; at; i++, at = config[at + 1]) {
+		if (i == SPCI_CAPS_MAX || at & 3 || at < PCI_STD_HEADER_SIZEOF)
+			return false;
+		length = spci_cap_length(config + at);
+		if (!length || at + length > PCI_CFG_SPACE_SIZE)
+			return false;
+	}
+	return !extended ||
+	       (PCI_EXT_CAP_ID(extended) == PCI_EXT_CAP_ID_DSN &&
+		!PCI_EXT_CAP_NEXT(extended));
+}
+
 bool spci_reply_ok(const struct spci_describe_reply *reply, size_t size)
 {
 	unsigned int i;
@@ -28,7 +49,8 @@ bool spci_reply_ok(const struct spci_describe_reply *reply, size_t size)
 	    le16_to_cpu(reply->version) != SPCI_VERSION ||
 	    (le16_to_cpu(reply->config_size) != 256 &&
 	     le16_to_cpu(reply->config_size) != SPCI_CONFIG_SIZE) ||
-	    le16_to_cpu(reply->vectors) > 2048)
+	    le16_to_cpu(reply->vectors) > 2048 ||
+	    !spci_config_ok(reply->config))
 		return false;
 	for (i = 0; i < SPCI_BARS; i++) {
 		if (!spci_bar_ok(&reply->bars[i], i == SPCI_BARS - 1))

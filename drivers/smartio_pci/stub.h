@@ -32,7 +32,9 @@
  * @description: for borrowers
  * @stopped: by a PCIe error; the PCI core has the device's lock when it says so
  * @unreset: its last reset failed
- * @lock: the requests of a session, one at a time; protects the next two
+ * @lock: the requests of a session, one at a time, and resets; protects the
+ *	next two
+ * @show_lock: inside @lock, to change @session: a reset may take minutes
  * @session: whose it is, or NULL
  * @serial: of its last request that was executed; 0: none was
  */
@@ -49,6 +51,7 @@ struct stub {
 	bool stopped;
 	bool unreset;
 	struct mutex lock;	/* session, serial */
+	spinlock_t show_lock;	/* session */
 	struct smartio_session *session;
 	u32 serial;
 };

@@ -196,6 +196,7 @@ static int stub_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return -ENOMEM;
 	stub->pdev = pdev;
 	mutex_init(&stub->lock);
+	spin_lock_init(&stub->show_lock);
 	ret = stub_check(stub);
 	if (!ret)
 		ret = stub_depend(stub);

@@ -81,6 +81,14 @@ static int stub_allow_bars(struct stub *stub, struct smartio_session *session)
 	return ret;
 }
 
+static void stub_set_session(struct stub *stub, struct smartio_session *session)
+{
+	lockdep_assert_held(&stub->lock);
+	spin_lock(&stub->show_lock);
+	stub->session = session;
+	spin_unlock(&stub->show_lock);
+}
+
 static int stub_open(struct smartio_session *session)
 {
 	struct stub *stub = smartio_export_context(session->export);
@@ -94,7 +102,7 @@ static int stub_open(struct smartio_session *session)
 		ret = stub_allow_bars(stub, session);
 	if (!ret) {
 		stub_irq_begin(stub);
-		stub->session = session;
+		stub_set_session(stub, session);
 		stub->serial = 0;
 	}
 	mutex_unlock(&stub->lock);
@@ -111,7 +119,7 @@ static void stub_close(struct smartio_session *session)
 	int ret;
 
 	mutex_lock(&stub->lock);
-	stub->session = NULL;
+	stub_set_session(stub, NULL);
 	ret = stub_quiesce(stub);
 	mutex_unlock(&stub->lock);
 	pci_info(stub->pdev, "given back by %s%s\n", session->host_name,
@@ -196,11 +204,11 @@ static int stub_show(void *context, char *buf, size_t size)
 	struct stub *stub = context;
 	int length = 0;
 
-	mutex_lock(&stub->lock);
+	spin_lock(&stub->show_lock);
 	if (stub->session)
 		length = scnprintf(buf, size, "function %s\n",
 				   stub->session->host_name);
-	mutex_unlock(&stub->lock);
+	spin_unlock(&stub->show_lock);
 	return length;
 }
 

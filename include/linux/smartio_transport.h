@@ -318,6 +318,7 @@ struct smartio_link {
 	struct list_head paths;
 	struct mutex paths_lock;	/* paths */
 	struct workqueue_struct *paths_wq;
+	struct workqueue_struct *removals_wq;
 	struct list_head news;
 	unsigned int news_count;
 };
