@@ -106,7 +106,7 @@ unborrow='for b in /sys/bus/smartio/devices/*/borrowed; do [ ! -e $b ] || echo 0
 '
 # Sets the links of all hosts up, with nothing lent or borrowed; the state before does not matter. A device that QEMU models
 # fetches its data by eight bytes. Each fetch is a round trip through its QEMU, whose CPUs stand still meanwhile: heartbeats are
-# late.
+# late. $link_options: other parameters of the links.
 lending_begin() {
 	local host
 	for host in $(lender_last); do
@@ -120,7 +120,7 @@ lending_begin() {
 			for d in /sys/bus/pci/devices/*; do read -r driver < $d/driver_override; [ "$driver" = "(null)" ] || echo > $d/driver_override; done
 			modprobe "$1"
 			! [ -d /sys/module/ntb_smartio ] || modprobe -r ntb_smartio
-			modprobe ntb_smartio heartbeat_timeout_ms=60000; modprobe smartio_pci' "$ntb_driver"
+			modprobe ntb_smartio $2; modprobe smartio_pci' "$ntb_driver" "${link_options:-heartbeat_timeout_ms=60000}"
 	done
 	for host in "${all_hosts[@]}"; do until_true 30 "all links of $host" links_up "$host"; done
 }
