@@ -107,7 +107,7 @@ check-scale: build guest-overlay ## one drive and 1, 3, 7, 15, 31 borrowers: wha
 
 check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 50 rounds with failures, 100 fences, 100 partitions, 2000 events on two links, 200 on hosts that swap, 100 late writes and reads, ten minutes for each fuzzer, a minute for each hostile peer, three mutants; then make check's on the second kernel, what an I/O costs (bench-gate), and the packages (disk, guide)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms
-	@SMARTIO_LONG=1 TIDY_FILES=0 FAILOVER_EVENTS=2000 LATE_ROUNDS=100 JOIN_ROUNDS=10 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 CPUS_ROUNDS=100 SWAP_FLAPS=50 REMOVAL_ROUNDS=20 LENDING_ROUNDS=100 LENDING_ROUGH=50 PRESSURE_EVENTS=200 $(tree) scripts/check
+	@SMARTIO_LONG=1 TIDY_FILES=0 FAILOVER_EVENTS=2000 LATE_ROUNDS=100 JOIN_ROUNDS=10 SHARE_MIB=10240 SHARE_ROUNDS=200 CLIENT_ROUNDS=50 FENCE_ROUNDS=100 FS_ROUNDS=400 FS_MIB=256 PARTITION_ROUNDS=100 FUZZ_S=600 HOSTILE_S=60 CPUS_ROUNDS=100 SWAP_FLAPS=50 REMOVAL_ROUNDS=20 LENDING_ROUNDS=100 LENDING_ROUGH=50 PRESSURE_EVENTS=200 PRESSURE_MIB=4096 $(tree) scripts/check
 	@$(tree) scripts/check-mutants --sample 3
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --backports
 	@SMARTIO_KERNEL=backports SMARTIO_RERUN=1 $(tree) scripts/check guests

@@ -19,13 +19,21 @@ struct Program {
 };
 
 constexpr std::array kPrograms = {
-    Program{"fragment", fragment_main},     Program{"fs_log", fs_log_main},
-    Program{"fs_worker", fs_worker_main},   Program{"guest_agent", guest_agent_main},
-    Program{"hot_plug", hot_plug_main},     Program{"late_read", late_read_main},
-    Program{"nvme_admin", nvme_admin_main}, Program{"pr_ioctl", pr_ioctl_main},
-    Program{"reboot_now", reboot_now_main}, Program{"register_stores", register_stores_main},
-    Program{"stamps", stamps_main},         Program{"swapped", swapped_main},
-    Program{"udp_load", udp_load_main},     Program{"vfio_edu", vfio_edu_main},
+    Program{"blocks", blocks_main},
+    Program{"fragment", fragment_main},
+    Program{"fs_log", fs_log_main},
+    Program{"fs_worker", fs_worker_main},
+    Program{"guest_agent", guest_agent_main},
+    Program{"hot_plug", hot_plug_main},
+    Program{"late_read", late_read_main},
+    Program{"nvme_admin", nvme_admin_main},
+    Program{"pr_ioctl", pr_ioctl_main},
+    Program{"reboot_now", reboot_now_main},
+    Program{"register_stores", register_stores_main},
+    Program{"stamps", stamps_main},
+    Program{"swapped", swapped_main},
+    Program{"udp_load", udp_load_main},
+    Program{"vfio_edu", vfio_edu_main},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 // The programs of this folder, one binary in hosts: each copy of the C++ library would take 2 MiB of a small host's
 // memory. Arguments and result are those of main().
+int blocks_main(int argc, char** argv);
 int fragment_main(int argc, char** argv);
 int fs_log_main(int argc, char** argv);
 int fs_worker_main(int argc, char** argv);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Memory that the host has to swap out and in. Each page holds its host, its number and the count of its writes, and is
-// filled with bytes computed from these.
+// Memory that the host has to swap out and in. Each page holds its host, its number and the count of its writes
+// (page.h).
 //
 // swapped MIB HOST FLAGS
 //    Fills MIB MiB. Then picks random pages, again and again, checks each and writes it again. Ends at a page that
@@ -11,12 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <filesystem>
-#include <functional>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -25,25 +22,14 @@
 #include <vector>
 
 #include "tests/guest/file.h"
+#include "tests/guest/page.h"
 #include "tests/guest/programs.h"
 
 namespace {
 
 using smartio::open_file;
-
-constexpr std::size_t kWords = 4096 / sizeof(std::uint64_t);
-using Page = std::array<std::uint64_t, kWords>;
-
-/// The right content of a page: its first words are its identity, the others are computed from them.
-Page page_of(std::uint64_t host, std::uint64_t number, std::uint64_t sequence) {
-  Page page;
-  page[0] = host;
-  page[1] = number;
-  page[2] = sequence;
-  std::mt19937_64 words(host ^ (number << 32U) ^ sequence);
-  for (std::size_t n = 3; n < kWords; ++n) page[n] = words();
-  return page;
-}
+using smartio::Page;
+using smartio::page_of;
 
 /// Anonymous memory; never given back: the program ends then.
 std::span<Page> make_pages(std::size_t mib) {
@@ -57,7 +43,7 @@ std::span<Page> make_pages(std::size_t mib) {
 class Memory {
  public:
   Memory(std::size_t mib, const std::string& host, std::string flags)
-      : host_(std::hash<std::string>{}(host)),
+      : host_(smartio::host_word(host)),
         flags_(std::move(flags)),
         pages_(make_pages(mib)),
         sequences_(pages_.size()),
