@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * smartio_starve: makes allocations of pages fail in the scope of
- * smartio_recovery_begin(). They fail from an order on, as on a host whose
- * memory is fragmented. Or all of them fail, as on a host whose reserves are
- * used up.
+ * smartio_starve: makes allocations fail in the scope of
+ * smartio_recovery_begin(). Those of pages fail from an order on, as on a host
+ * whose memory is fragmented. Or all of them fail, as on a host whose reserves
+ * are used up. Those from slabs fail all, or only the n-th, or the first of each
+ * function that asks.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -14,6 +15,10 @@
 static int order = -1;
 module_param(order, int, 0644);
 MODULE_PARM_DESC(order, "allocations of this order and above fail; -1: none");
+
+static int slabs = -1;
+module_param(slabs, int, 0644);
+MODULE_PARM_DESC(slabs, "which allocation from slabs fails, of those in recovery: the number that 'pieces' has after it; 0: all; -1: none; -2: the first of each caller");
 
 static atomic_t pieces;
 static atomic_t seen;
@@ -35,10 +40,20 @@ MODULE_PARM_DESC(seen, "allocations of pages in recovery so far");
 module_param_cb(failed, &starve_count_ops, &failed, 0444);
 MODULE_PARM_DESC(failed, "of those, failed by this module");
 
+static atomic_t slabs_failed;
+module_param_cb(slabs_failed, &starve_count_ops, &slabs_failed, 0444);
+MODULE_PARM_DESC(slabs_failed, "allocations from slabs, failed by this module");
+
 /* In place of the allocator. */
 static noinline notrace void *starve_nothing(void)
 {
 	atomic_inc(&failed);
+	return NULL;
+}
+
+static noinline notrace void *starve_no_slab(void)
+{
+	atomic_inc(&slabs_failed);
 	return NULL;
 }
 
@@ -54,11 +69,51 @@ static bool starve_in_recovery(void)
 	return !context && (current->flags & scope) == scope;
 }
 
+static unsigned long starve_callers[256];
+static DEFINE_RAW_SPINLOCK(starve_lock);
+
+/* Whether it is the first time that this one asks. */
+static bool starve_first(unsigned long caller)
+{
+	unsigned long flags;
+	bool first = false;
+	int i;
+
+	raw_spin_lock_irqsave(&starve_lock, flags);
+	for (i = 0; i < ARRAY_SIZE(starve_callers); i++) {
+		if (starve_callers[i] == caller)
+			break;
+		if (!starve_callers[i]) {
+			starve_callers[i] = caller;
+			first = true;
+			break;
+		}
+	}
+	raw_spin_unlock_irqrestore(&starve_lock, flags);
+	return first;
+}
+
+static bool starve_this(int number, struct pt_regs *regs)
+{
+	int which = READ_ONCE(slabs);
+
+	if (which == -2)	/* on the stack is where it returns to */
+		return starve_first(regs_get_kernel_stack_nth(regs, 0));
+	return !which || which == number;
+}
+
+/* Of all these functions, gfp is the second argument. */
 static int starve_piece(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (starve_in_recovery())
-		atomic_inc(&pieces);
-	return 0;
+	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, 1);
+
+	if (!starve_in_recovery())
+		return 0;
+	if (gfp & __GFP_NOFAIL ||
+	    !starve_this(atomic_inc_return(&pieces), regs))
+		return 0;
+	instruction_pointer_set(regs, (unsigned long)starve_no_slab);
+	return 1;
 }
 
 static int starve_handler(struct kprobe *probe, struct pt_regs *regs)
@@ -98,13 +153,36 @@ static struct kprobe starve_pages = {
 	.post_handler = starve_after,
 };
 
-/* What kmalloc() of a size that the compiler knows is. */
-static struct kprobe starve_slabs = {
+/* kmalloc() of a size that the compiler knows, and of one that it doesn't. */
+static struct kprobe starve_known = {
 	.symbol_name = "__kmalloc_cache_noprof",
 	.pre_handler = starve_piece,
+	.post_handler = starve_after,
 };
 
-static struct kprobe *starve_probes[] = { &starve_pages, &starve_slabs };
+static struct kprobe starve_unknown = {
+	.symbol_name = "__kmalloc_noprof",
+	.pre_handler = starve_piece,
+	.post_handler = starve_after,
+};
+
+/* Of kvmalloc(). */
+static struct kprobe starve_node = {
+	.symbol_name = "__kmalloc_node_noprof",
+	.pre_handler = starve_piece,
+	.post_handler = starve_after,
+};
+
+static struct kprobe starve_cache = {
+	.symbol_name = "kmem_cache_alloc_noprof",
+	.pre_handler = starve_piece,
+	.post_handler = starve_after,
+};
+
+static struct kprobe *starve_probes[] = {
+	&starve_pages, &starve_known, &starve_unknown, &starve_node,
+	&starve_cache,
+};
 
 static int __init starve_init(void)
 {
