@@ -18,15 +18,15 @@ swap_begin() {
 		swapon "$(readlink -f "$4")"
 		setsid sh -c "swapped $2 $3 /run/swapped > /run/swapped.out 2>&1; echo \$? > /run/swapped.end" > /dev/null 2>&1 &' $room "$3" "$1" "$2"
 }
-swap_over() { sh_on "$1" 'swapoff -a; umount /run/pinned'; }
+swap_over() { on "$1" swapoff -a; }
 swapped_mib() { sh_on "$1" 'echo $(($(awk "NR > 1 { n += \$4 } END { print n + 0 }" /proc/swaps) / 1024))'; }
 # Pages of HOST that were as they had been written.
 pages_right() { sh_on "$1" '! [ -e /run/swapped.end ] || { echo "it has ended: $(cat /run/swapped.out)" >&2; exit 1; }; cat /run/swapped.pages'; }
 pages_above() { [ "$(pages_right "$1")" -gt "$2" ]; }
 swapped_ended() { on "$1" test -s /run/swapped.end; }
-# swap_end HOST: it looks at all pages a last time.
+# swap_end HOST: it looks at all pages a last time. They have room now: each is swapped in once.
 swap_end() {
-	on "$1" touch /run/swapped.stop
+	sh_on "$1" 'umount /run/pinned; touch /run/swapped.stop'
 	until_true 120 "$1 to have looked at all pages" swapped_ended "$1"
 	expect "how the program on $1 ended whose memory was swapped: $(on "$1" cat /run/swapped.out)" 0 "$(on "$1" cat /run/swapped.end)"
 	say "pages of $1 that were as they had been written: $(on "$1" cat /run/swapped.pages)"
