@@ -194,6 +194,8 @@ on_cluster(cpus pair-cpus share/cpus)
 if(SMARTIO_LONG)
   on_cluster(cpus-remapping pair-cpus-remapping share/cpus)
 endif()
+set(up_owncard --count-instructions)
+on_cluster(owncard pair-cards lending/idle-card)
 set(DEVICES lending/e1000e lending/pulled-cable)
 # With the lender's IOMMU on a function has a domain of its own: what only that shows, and a hostile one.
 set(DEVICES_IOMMU lending/edu lending/pcie-error lending/trusted lending/narrow lending/nvme lending/igb lending/two)
