@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2016
 # The network card $nic of the lender on the borrower, by its stock driver $module. Ping, and iperf3 both ways, run against the
 # lender's own interface; with LENDING_IPERF_S iperf3 also runs for that many seconds each way. The interface is set down and up,
-# the interrupt of a queue moves to other CPUs, the card's cable is pulled and put back. The driver runs its own test ($self, or
+# the interrupt of a queue moves to other CPUs; with $queues queues each has its own. The card's cable is pulled and put back. The driver runs its own test ($self, or
 # in check-long), and is loaded again. Then the lender has the card back, where that test has the same results. $no_intx is for a driver
 # whose test of interrupts by pin fails on the borrower: a sed script that makes it failed in the lender's results, too.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -62,6 +62,22 @@ for cpu in 1 0; do
 	sh_on borrower 'echo $2 > /proc/irq/$(awk -F: -v d="$1-(rx|TxRx)-0\$" "\$0 ~ d { print \$1 + 0; exit }" /proc/interrupts)/smp_affinity_list' "$interface" $cpu
 	until_true 20 "interrupts of received packets on CPU $cpu alone" received_on $cpu
 done
+# Connections of 16 ports: the card sorts what it receives into its queues, and each queue's interrupts come to its CPU alone.
+if [ -n "${queues:-}" ]; then
+	queue_irqs='awk -v d="$1-(rx|TxRx)-[0-9]+\$" "\$0 ~ d { print substr(\$NF, length(\$NF)), \$1 + 0, \$2, \$3 }" /proc/interrupts'
+	sh_on borrower "$queue_irqs"' | while read -r queue irq rest; do echo $queue > /proc/irq/$irq/smp_affinity_list; done' "$interface"
+	iperf_serve lender -1
+	before=$(sh_on borrower "$queue_irqs" "$interface")
+	out=$(on borrower iperf3 -c 10.78.0.2 -R -P 16 -n 1M -w 64K -J) || fail "iperf3 of 16 connections ended with $?: $(jq -r .error <<< "$out")"
+	until_true 10 "iperf3's server to end" sh_on lender "! $iperf_listens"
+	after=$(sh_on borrower "$queue_irqs" "$interface")
+	expect "queues with interrupts" "$queues" "$(wc -l <<< "$after")"
+	while read -r queue _ was0 was1 _ _ now0 now1; do
+		say "queue $queue: interrupts on CPU 0: $((now0 - was0)), on CPU 1: $((now1 - was1))"
+		on_its=$((queue ? now1 - was1 : now0 - was0)) on_other=$((queue ? now0 - was0 : now1 - was1))
+		[ $on_its -ge 5 ] && [ $on_other -le 1 ] || fail "interrupts of queue $queue: expected them on its own CPU, saw $on_its there, $on_other on the other"
+	done < <(paste -d' ' <(echo "$before") <(echo "$after"))
+fi
 before=$(interrupts_borrower)
 set_link off 0
 set_link on 1
