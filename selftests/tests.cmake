@@ -179,7 +179,7 @@ if(SMARTIO_LONG)
   on_cluster(cpus-intel-spr pair-cpus-intel-spr share/cpus)
   # What an IOMMU can do otherwise.
   foreach(iommu lazy amd no-remapping)
-    on_cluster(${iommu} pair-${iommu} smartio/echo share/attach share/interrupts share/pulled-cable ${LENDING} smartioctl/doctor)
+    on_cluster(${iommu} pair-${iommu} smartio/echo share/attach share/interrupts share/pulled-cable ${LENDING} smartioctl/doctor lending/e1000e)
     on_cluster(dual-${iommu} pair-${iommu}-dual ${FAILOVER})
   endforeach()
   on_cluster(lender-iommu pair-lender-iommu ${LENDING})
