@@ -52,8 +52,11 @@ Result<void> Fabric::make_devices(const topology::Topology& topology) {
     hosts_[host.name] = std::make_unique<pci::Host>(host.name, host.iommu != topology::Iommu::none, files_, waits_);
   try {
     for (const auto& link : topology.links)
-      cables_.push_back(std::make_unique<ntb::Cable>(ntb::Cable::Config{
-          .name = link.name, .windows = link.windows, .family = family_of(link.family), .vectors = link.vectors}));
+      cables_.push_back(std::make_unique<ntb::Cable>(ntb::Cable::Config{.name = link.name,
+                                                                        .windows = link.windows,
+                                                                        .secondary_windows = link.secondary_windows,
+                                                                        .family = family_of(link.family),
+                                                                        .vectors = link.vectors}));
     for (const auto& drive : topology.drives) drives_.push_back(nvme::make_drive(drive, "."));
   } catch (const std::exception& error) {
     return fail(error.what());

@@ -180,6 +180,11 @@ std::vector<const toml::table*> TableReader::tables(std::string_view key, std::s
   return found;
 }
 
+const toml::table* TableReader::table(std::string_view key) {
+  const toml::node* node = find(key, false, {});
+  return node == nullptr ? nullptr : node->as_table();
+}
+
 void TableReader::finish() {
   for (const auto& [key, node] : table_) {
     if (known_.contains(key.str())) continue;

@@ -60,6 +60,9 @@ class TableReader {
   /// The elements of [[key]]; none where there is no such key.
   std::vector<const toml::table*> tables(std::string_view key, std::string_view right);
 
+  /// The table that `key` is; null where there is no such key, or one that is no table: another getter reads it then.
+  const toml::table* table(std::string_view key);
+
   /// Says that `key` may be there, for one that no getter above was asked for.
   void known(std::string_view key) { known_.emplace(key); }
   void complain(std::string_view key, std::string_view wrong, std::string_view right);

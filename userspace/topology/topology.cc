@@ -229,16 +229,7 @@ class Reader {
       reader.complain("between", "both are many hosts", "one of the two is a single host");
     }
 
-    constexpr std::string_view kRightWindows =
-        "windows are two powers of two, 64K to 256G each, e.g. [\"4G\", \"64M\"]";
-    const std::vector<std::uint64_t> windows = reader.sizes("windows", {4 * kGi, 64 * kMi}, kRightWindows);
-    for (std::size_t i = 0; i < link.windows.size(); ++i) {
-      link.windows[i] = windows[i];
-      if (!std::has_single_bit(windows[i]) || windows[i] < 64 * kKi || windows[i] > 256 * kGi) {
-        reader.complain("windows", fmt::format("a window of {} is not possible", format_size(windows[i])),
-                        kRightWindows);
-      }
-    }
+    read_windows(reader, link, between);
     const auto count = reader.number("count", 1, {1, 8});
     read_family(reader, link, primaries, secondaries);
     link.surprise_removal = reader.boolean("surprise_removal", link.surprise_removal);
@@ -282,6 +273,37 @@ class Reader {
     link.family = primary->family;
     const FamilyTraits& family = traits(link.family);
     link.vectors = static_cast<unsigned>(reader.number("vectors", family.vectors.low, family.vectors));
+  }
+
+  /// Of both sides, or a table of those of each, by the words of `between`.
+  void read_windows(TableReader& reader, Link& link, const std::vector<std::string>& between) {
+    const toml::table* sides = reader.table("windows");
+    if (sides == nullptr) {
+      link.windows = windows_of(reader, "windows", true);
+      link.secondary_windows = link.windows;
+      return;
+    }
+    TableReader each(*sides, "windows", complaints_);
+    link.windows = windows_of(each, between[0], false);
+    link.secondary_windows = windows_of(each, between[1], false);
+    each.finish();
+  }
+
+  static std::array<std::uint64_t, 2> windows_of(TableReader& reader, std::string_view key, bool optional) {
+    constexpr std::string_view kRight = "windows are two powers of two, 64K to 256G each, e.g. [\"4G\", \"64M\"]";
+    constexpr std::array<std::uint64_t, 2> kDefault = {4 * kGi, 64 * kMi};
+    if (!optional && !reader.has(key)) {
+      reader.complain(key, fmt::format("the windows of {:?} are missing", key),
+                      "a table of windows has those of both words of between");
+      return kDefault;
+    }
+    const std::vector<std::uint64_t> sizes = reader.sizes(key, {kDefault.begin(), kDefault.end()}, kRight);
+    for (const std::uint64_t size : sizes) {
+      if (!std::has_single_bit(size) || size < 64 * kKi || size > 256 * kGi) {
+        reader.complain(key, fmt::format("a window of {} is not possible", format_size(size)), kRight);
+      }
+    }
+    return {sizes[0], sizes[1]};
   }
 
   void add_links(TableReader& reader, Link link, const std::string& cable, std::uint64_t count) {

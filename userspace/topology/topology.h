@@ -34,7 +34,9 @@
 //    between = ["lender", "borrower"]    # required; the host with the primary side comes first. Both have NTBs of one
 //                                        # family. One of them may be "NAME*": a cable for each host
 //                                        # of a [[host]] with count
-//    windows = ["4G", "64M"]             # the two memory windows, powers of two, 64K to 256G; default as here
+//    windows = ["4G", "64M"]             # the two memory windows, powers of two, 64K to 256G; default as here. Sides
+//                                        # that differ, by the words of between:
+//                                        # { lender = ["4G", "64M"], borrower = ["1G", "32M"] }
 //    count = 1                           # 1 to 8; 2 makes links cable0.0 and cable0.1 ("dual adapters"); default 1
 //    surprise_removal = false            # the NTB of the secondary side hangs on the cable: a pulled cable removes it
 //                                        # from its host, and it is back with the cable; AMD's only; default false
@@ -115,13 +117,14 @@ struct Host {
 
 /// One NTB connection between two hosts. A [[cable]] with count = 2 ("dual adapters") makes two of them.
 struct Link {
-  std::string name;                        ///< unique: the cable's name, with ".0", ".1" … where count > 1
-  std::string primary;                     ///< host that has the NTB's primary side
-  std::string secondary;                   ///< host that has its secondary side
-  std::array<std::uint64_t, 2> windows{};  ///< bytes of BAR2 and BAR4 on both sides, powers of two
-  NtbFamily family = NtbFamily::amd;       ///< of both sides
-  bool surprise_removal = false;           ///< a pulled cable takes the secondary side's NTB out of its host
-  unsigned vectors = 24;                   ///< MSI-X entries: AMD's 24, which its driver takes, or more; Intel's 33
+  std::string name;                                  ///< unique: the cable's name, with ".0", ".1" … where count > 1
+  std::string primary;                               ///< host that has the NTB's primary side
+  std::string secondary;                             ///< host that has its secondary side
+  std::array<std::uint64_t, 2> windows{};            ///< bytes of BAR2 and BAR4 on the primary side, powers of two
+  std::array<std::uint64_t, 2> secondary_windows{};  ///< of the secondary side
+  NtbFamily family = NtbFamily::amd;                 ///< of both sides
+  bool surprise_removal = false;                     ///< a pulled cable takes the secondary side's NTB out of its host
+  unsigned vectors = 24;  ///< MSI-X entries: AMD's 24, which its driver takes, or more; Intel's 33
 };
 
 struct Namespace {

@@ -18,8 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const Link& link : parsed->links) {
     if (link.primary == link.secondary || link.vectors < 24) std::abort();
-    for (auto window : link.windows) {
-      if (!std::has_single_bit(window)) std::abort();
+    for (const auto& windows : {link.windows, link.secondary_windows}) {
+      if (!std::ranges::all_of(windows, [](auto window) { return std::has_single_bit(window); })) std::abort();
     }
   }
   for (const Drive& drive : parsed->drives) {

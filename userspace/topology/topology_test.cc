@@ -141,6 +141,7 @@ size = 8192
   EXPECT_EQ(t->links[1].primary, "b-2");
   EXPECT_EQ(t->links[1].secondary, "a");
   EXPECT_THAT(t->links[1].windows, ElementsAre(8ULL << 30, 64ULL << 10));
+  EXPECT_EQ(t->links[1].secondary_windows, t->links[1].windows);
   EXPECT_EQ(t->links[1].vectors, 25U);
   const Drive& d = t->drives.at(0);
   EXPECT_EQ(d.size, 1ULL << 40);
@@ -285,6 +286,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"WindowsSmall", cable("windows = [\"32K\", \"64M\"]"), 9, "32K is not", "64K"},
         Refusal{"WindowsLarge", cable("windows = [\"512G\", \"64M\"]"), 9, "512G is not", "256G"},
         Refusal{"WindowsBool", cable("windows = [true, \"64M\"]"), 9, "true is not a size", "powers of two"},
+        Refusal{"WindowsOfOneSide", cable("windows = { a = [\"4G\", \"64M\"] }"), 9, "windows of \"b\" are missing",
+                "both"},
+        Refusal{"WindowsOfAnother", cable("windows = { a = [65536, 65536], b = [65536, 65536], c = [1, 2] }"), 9,
+                "unknown key \"c\"", "a, b"},
+        Refusal{"WindowsOfASideOdd", cable("windows = { a = [65536, 65536], b = [65536, \"3M\"] }"), 9,
+                "3M is not possible", "powers of two"},
+        Refusal{"WindowsOfASideText", cable("windows = { a = \"4G\", b = [65536, 65536] }"), 9, "2 sizes",
+                "powers of two"},
         Refusal{"CountZero", cable("count = 0"), 9, "0 is not possible", "1 to 8"},
         Refusal{"CountNine", cable("count = 9"), 9, "9 is not possible", "1 to 8"},
         Refusal{"VectorsFew", cable("vectors = 23"), 9, "23 is not possible", "24 to 128"},
@@ -430,6 +439,25 @@ between = ["hub", "spoke1"]
   EXPECT_THAT(links, ElementsAre("cable0 hub spoke2 24", "cable1 hub spoke1 32", "cable2 hub spoke2 32",
                                  "back1.0 spoke1 hub 24", "back1.1 spoke1 hub 24", "back2.0 spoke2 hub 24",
                                  "back2.1 spoke2 hub 24", "cable5 hub spoke1 24"));
+}
+
+TEST(Topology, TheSidesOfACableMayHaveWindowsOfTheirOwn) {
+  const auto t = parsed(R"([cluster]
+name = "c"
+[[host]]
+name = "hub"
+[[host]]
+name = "spoke"
+count = 2
+[[cable]]
+between = ["spoke*", "hub"]
+windows = { hub = ["4G", "64M"], "spoke*" = ["1G", 65536] }
+)");
+  ASSERT_EQ(t->links.size(), 2U);
+  for (const Link& link : t->links) {
+    EXPECT_THAT(link.windows, ElementsAre(1ULL << 30, 64ULL << 10)) << "the first word of between is the primary side";
+    EXPECT_THAT(link.secondary_windows, ElementsAre(4ULL << 30, 64ULL << 20));
+  }
 }
 
 TEST(Topology, ACountOfOneIsNumberedToo) {

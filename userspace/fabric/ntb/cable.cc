@@ -15,10 +15,14 @@ namespace {
 /// The trainer checks at this interval whether a link that is down may come up.
 constexpr std::chrono::milliseconds kLook{2};
 
-Adapter adapter_of(const Cable::Config& config) {
+Adapter adapter_of(const Cable::Config& config, Side side) {
+  std::array<std::uint64_t, kWindows> secondary = config.secondary_windows;
+  for (unsigned window = 0; window < kWindows; window++)
+    if (secondary[window] == 0) secondary[window] = config.windows[window];
   try {
     return completed({.family = config.family,
-                      .windows = config.windows,
+                      .windows = side == Side::primary ? config.windows : secondary,
+                      .peer_windows = side == Side::primary ? secondary : config.windows,
                       .vectors = config.vectors,
                       .link_speed = config.link_speed,
                       .link_width = config.link_width});
@@ -32,9 +36,10 @@ Adapter adapter_of(const Cable::Config& config) {
 Cable::Cable(const Config& config)
     : name_(config.name),
       training_(config.training),
-      adapter_(adapter_of(config)),
-      primary_(wire_, Side::primary, describe(adapter_), make_registers(adapter_, false)),
-      secondary_(wire_, Side::secondary, describe(adapter_), make_registers(adapter_, true)) {
+      primary_adapter_(adapter_of(config, Side::primary)),
+      secondary_adapter_(adapter_of(config, Side::secondary)),
+      primary_(wire_, Side::primary, describe(primary_adapter_), make_registers(primary_adapter_, false)),
+      secondary_(wire_, Side::secondary, describe(secondary_adapter_), make_registers(secondary_adapter_, true)) {
   primary_.peer_ = &secondary_;
   secondary_.peer_ = &primary_;
   if (!enabled_by_both()) wire_.state = LinkState::down;

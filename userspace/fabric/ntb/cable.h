@@ -28,7 +28,8 @@ class Cable {
  public:
   struct Config {
     std::string name;
-    std::array<std::uint64_t, kWindows> windows{};  ///< bytes of BAR2 and BAR4, powers of two
+    std::array<std::uint64_t, kWindows> windows{};            ///< bytes of BAR2 and BAR4, powers of two
+    std::array<std::uint64_t, kWindows> secondary_windows{};  ///< of the secondary side; 0: as the primary's
     Family family = Family::amd;
     unsigned vectors = 0;         ///< MSI-X entries; 0: the family's default, as with the next two
     std::uint8_t link_speed = 0;  ///< Current Link Speed encoding: 3 is 8 GT/s
@@ -42,7 +43,7 @@ class Cable {
   Cable& operator=(const Cable&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] Family family() const { return adapter_.family; }
+  [[nodiscard]] Family family() const { return primary_adapter_.family; }
   [[nodiscard]] NtbFunction& function(Side side) { return side == Side::primary ? primary_ : secondary_; }
   [[nodiscard]] const NtbFunction& function(Side side) const { return side == Side::primary ? primary_ : secondary_; }
 
@@ -99,7 +100,8 @@ class Cable {
 
   const std::string name_;
   const std::chrono::nanoseconds training_;
-  const Adapter adapter_;
+  const Adapter primary_adapter_;
+  const Adapter secondary_adapter_;
   Wire wire_;
   NtbFunction primary_;
   NtbFunction secondary_;

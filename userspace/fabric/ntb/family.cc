@@ -50,13 +50,11 @@ void describe_intel(pci::FunctionDescription& description, const Adapter& adapte
   description.msix_table_offset = intel::kMsixTable;
   description.msix_pba_offset = intel::kMsixPba;
   description.capabilities = {.power = 0x80, .msix = 0x90, .express = intel::config::EXPRESS};
-  const auto log2_of = [&](unsigned window) {
-    return static_cast<std::uint8_t>(std::countr_zero(adapter.windows[window]));
-  };
-  description.config_bytes = {{intel::config::IMBAR23SZ, log2_of(0)},
-                              {intel::config::IMBAR45SZ, log2_of(1)},
-                              {intel::config::EMBAR23SZ, log2_of(0)},
-                              {intel::config::EMBAR45SZ, log2_of(1)}};
+  const auto log2_of = [](std::uint64_t size) { return static_cast<std::uint8_t>(std::countr_zero(size)); };
+  description.config_bytes = {{intel::config::IMBAR23SZ, log2_of(adapter.windows[0])},
+                              {intel::config::IMBAR45SZ, log2_of(adapter.windows[1])},
+                              {intel::config::EMBAR23SZ, log2_of(adapter.peer_windows[0])},
+                              {intel::config::EMBAR45SZ, log2_of(adapter.peer_windows[1])}};
 }
 
 }  // namespace
@@ -74,9 +72,10 @@ std::string_view name_of(Family family) {
 }
 
 Adapter completed(Adapter adapter) {
-  for (const auto size : adapter.windows)
-    if (!std::has_single_bit(size) || size < 4096)
-      throw std::invalid_argument(fmt::format("a window of {} bytes; it must be a power of two, 4096 or more", size));
+  for (const auto& sizes : {adapter.windows, adapter.peer_windows})
+    for (const auto size : sizes)
+      if (!std::has_single_bit(size) || size < 4096)
+        throw std::invalid_argument(fmt::format("a window of {} bytes; it must be a power of two, 4096 or more", size));
   const auto of_family = traits(adapter.family);
   if (adapter.vectors == 0) adapter.vectors = of_family.least_vectors;
   if (adapter.vectors < of_family.least_vectors || adapter.vectors > of_family.most_vectors)
@@ -113,6 +112,7 @@ std::unique_ptr<RegisterFile> make_registers(const Adapter& adapter, bool second
       IntelRegisters::Config{.model = adapter.family == Family::intel_icx ? Model::icx : Model::spr,
                              .downstream = secondary,
                              .windows = adapter.windows,
+                             .peer_windows = adapter.peer_windows,
                              .link_speed = adapter.link_speed,
                              .link_width = adapter.link_width});
 }

@@ -18,12 +18,13 @@ enum class Family : std::uint8_t {
   intel_spr,  ///< the same of Sapphire Rapids and later
 };
 
-/// What both functions of a link have in common.
+/// One side of a link.
 struct Adapter {
   Family family = Family::amd;
-  std::array<std::uint64_t, kWindows> windows{};  ///< bytes of BAR2 and BAR4, powers of two
-  unsigned vectors = 0;                           ///< MSI-X entries; 0: the family's default
-  std::uint8_t link_speed = 0;                    ///< Current Link Speed encoding; 0: the family's
+  std::array<std::uint64_t, kWindows> windows{};       ///< bytes of BAR2 and BAR4, powers of two
+  std::array<std::uint64_t, kWindows> peer_windows{};  ///< of the other side
+  unsigned vectors = 0;                                ///< MSI-X entries; 0: the family's default
+  std::uint8_t link_speed = 0;                         ///< Current Link Speed encoding; 0: the family's
   std::uint8_t link_width = 0;
 };
 

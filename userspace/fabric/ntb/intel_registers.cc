@@ -45,11 +45,11 @@ RegisterFile::Place IntelRegisters::locate(std::uint64_t offset) const {
 
 // ---- windows ------------------------------------------------------------------------------------------------------
 
-/// A limit that lies outside of the BAR has no effect: the whole window is open. The BAR's own address shuts it
-/// (3.21.1.5).
+/// A limit that lies outside of the BAR has no effect: the whole window of the other side is open. The BAR's own
+/// address shuts it (3.21.1.5).
 std::uint64_t IntelRegisters::bytes_open(unsigned window) const {
   const auto& [base, limit, place] = windows_[window];
-  return limit < place || limit - place > config_.windows[window] || limit == 0 ? config_.windows[window]
+  return limit < place || limit - place > config_.windows[window] || limit == 0 ? config_.peer_windows[window]
                                                                                 : limit - place;
 }
 

@@ -19,9 +19,10 @@ class IntelRegisters final : public RegisterFile {
   enum class Model : std::uint8_t { icx, spr };
   struct Config {
     Model model = Model::spr;
-    bool downstream = false;                        ///< the secondary side
-    std::array<std::uint64_t, kWindows> windows{};  ///< bytes of BAR2 and BAR4
-    std::uint8_t link_speed = 0;                    ///< what LINK_STATUS says of a link that is up
+    bool downstream = false;                             ///< the secondary side
+    std::array<std::uint64_t, kWindows> windows{};       ///< bytes of BAR2 and BAR4
+    std::array<std::uint64_t, kWindows> peer_windows{};  ///< of the other side: as much can be open
+    std::uint8_t link_speed = 0;                         ///< what LINK_STATUS says of a link that is up
     std::uint8_t link_width = 0;
   };
   explicit IntelRegisters(const Config& config) : config_(config) { IntelRegisters::reset(); }

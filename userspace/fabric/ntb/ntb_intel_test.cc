@@ -110,6 +110,18 @@ TEST(IntelConfig, ConfigurationSpaceHasTheWindowsSizes) {
   EXPECT_EQ(cable.function(Side::primary).description().capabilities.express, 0x40) << "DEVSTS is at 0x4a";
 }
 
+TEST(IntelConfig, ASideHasAWindowOfItsOwnAndThatOfThePeer) {
+  Cable cable(
+      {.name = "x", .windows = {1ULL << 32, 1 << 26}, .secondary_windows = {1 << 30}, .family = Family::intel_spr});
+  std::map<unsigned, unsigned> bytes;
+  for (const auto& [offset, value] : cable.function(Side::secondary).description().config_bytes) bytes[offset] = value;
+  EXPECT_EQ(bytes, (std::map<unsigned, unsigned>{{0xc4, 30}, {0xc5, 26}, {0xc6, 32}, {0xc7, 26}}));
+  EXPECT_EQ(cable.function(Side::secondary).description().bars[2].size, 1ULL << 30);
+  EXPECT_EQ(cable.function(Side::primary).description().bars[2].size, 1ULL << 32);
+  EXPECT_EQ(cable.function(Side::secondary).status().limit[0], 1ULL << 32) << "open in full, for the peer";
+  EXPECT_EQ(cable.function(Side::primary).status().limit[0], 1ULL << 30);
+}
+
 TEST_F(Intel, PowerOnState) {
   EXPECT_EQ(a.read(reg::INT_DISABLE, 8), 0x1ffffffffU);
   EXPECT_EQ(a.read(reg::INT_STATUS, 8), 0U);

@@ -178,6 +178,14 @@ TEST_F(Windows, NothingIsBoundOnTheOtherSide) {
   primary.write(reg::DBREQ, 1);
 }
 
+TEST_F(Windows, EachSideHasItsOwnSize) {
+  Cable uneven({.name = "x", .windows = {1 << 20, 1 << 16}, .secondary_windows = {1 << 16, 0}});
+  EXPECT_EQ(uneven.function(Side::primary).description().bars[2].size, 1U << 20);
+  EXPECT_EQ(uneven.function(Side::secondary).description().bars[2].size, 1U << 16);
+  EXPECT_EQ(uneven.function(Side::secondary).description().bars[4].size, 1U << 16) << "0: as the primary side's";
+  EXPECT_THROW(Cable({.name = "x", .windows = {4096, 4096}, .secondary_windows = {4096, 5000}}), std::invalid_argument);
+}
+
 TEST_F(Windows, PassesHopsAndLeaveToWaitOn) {
   b.open(0, 0, 0x1000);
   a.read(0, 8, 2);
