@@ -41,6 +41,7 @@ void link_spads_read(struct ntb_link *link, struct link_spads *spads)
 	spads->echo = ntb_spad_read(ntb, WIRE_SPAD_ECHO);
 	spads->boot = ntb_spad_read(ntb, WIRE_SPAD_BOOT);
 	spads->flags = ntb_spad_read(ntb, WIRE_SPAD_FLAGS);
+	spads->windows = ntb_spad_read(ntb, WIRE_SPAD_WINDOWS);
 	/*
 	 * The writer takes the magic away while it changes the rest; it may
 	 * have begun and ended meanwhile.
@@ -71,6 +72,8 @@ void link_spads_write(struct ntb_link *link)
 		[WIRE_SPAD_ECHO] = link->peer_generation,
 		[WIRE_SPAD_BOOT] = (link->boot_dma - link->own[0].base) >>
 				   WIRE_PAGE_SHIFT,
+		[WIRE_SPAD_WINDOWS] = wire_windows_pack(link->window_size,
+							link->windows),
 	};
 	u32 flags = link->open ? WIRE_OPEN : 0;
 	int i;

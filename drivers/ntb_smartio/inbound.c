@@ -40,10 +40,25 @@ void link_inbound_learn(struct ntb_link *link)
 		link->inbound[i].size = size;
 		link->inbound[i].align = max_t(u64, align, 1);
 		link->inbound[i].size_align = max_t(u64, size_align, 1);
+		link->inbound[i].known = true;
 	}
 }
 
-/* Until they are known: each as the one that leads out, to any page. */
+/*
+ * Bytes of window @mw that can be used. Its translation is this host's, and the
+ * window itself is a BAR of the other side. Either may be the smaller one.
+ */
+u64 link_inbound_reach(struct ntb_link *link, unsigned int mw)
+{
+	const struct link_inbound *inbound = &link->inbound[mw];
+
+	return link->chosen ? min(inbound->size, inbound->peer) : inbound->size;
+}
+
+/*
+ * Until they are known: each as the one that leads out, to any page. No aperture
+ * is opened before.
+ */
 void link_inbound_init(struct ntb_link *link)
 {
 	unsigned int i;
@@ -67,7 +82,7 @@ bool link_inbound_stretch(struct ntb_link *link, unsigned int mw, u64 *base,
 	u64 first = ALIGN_DOWN(*base, inbound->align);
 	u64 bytes = ALIGN(*base + *size - first, inbound->size_align);
 
-	if (bytes < *size || bytes > inbound->size)
+	if (bytes < *size || bytes > link_inbound_reach(link, mw))
 		return false;
 	*base = first;
 	*size = bytes;

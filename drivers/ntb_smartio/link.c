@@ -319,8 +319,10 @@ static unsigned int link_join(struct ntb_link *link, bool cable,
 				link_holders_lead_away(link);
 			else
 				link_release_all(link);
+			ret = link_windows_choose(link, peer->windows);
 			mutex_lock(&link->window_lock);
-			ret = link_windows_open(link);
+			if (!ret)
+				ret = link_windows_open(link);
 			mutex_unlock(&link->window_lock);
 			if (ret == -EINVAL) {
 				link_refuse(link, WIRE_REASON_WINDOW);

@@ -56,9 +56,11 @@ static_assert(WIRE_NAME_LEN == SMARTIO_NAME_LEN);
 
 /* A window that leads into this host. */
 struct link_inbound {
-	u64 size;
+	u64 size;		/* that its translation takes */
 	u64 align;		/* of where it leads; powers of two */
 	u64 size_align;
+	u64 peer;		/* bytes of it that the peer has; see @chosen */
+	bool known;		/* the NTB's driver gave the first three */
 	bool away;		/* shut by that: it took no limit of 0 */
 };
 
@@ -139,13 +141,16 @@ struct link_kept {
  * @cut: the cable was out since the link came up
  * @silent_ms: time that this host ran without seeing a new one
  * @last_tick: when
- * @window_lock: protects the windows' registers, @inbound, @own, @open, @off_bus
+ * @window_lock: protects the windows' registers, @inbound, @chosen, @own, @open,
+ *	@off_bus
  * @windows: how many lead out
  * @window_phys: of those, for this host's CPUs
  * @window_size: of those, in bytes; 0: it has no place on the bus
  * @inbounds: how many lead in
  * @counted: the most that the NTB's driver counted of those
  * @inbound: what those can do
+ * @chosen: the sizes of the peer's windows were known: that of the first aperture
+ *	stays, as addresses in use depend on it
  * @own: apertures of this host
  * @off_bus: the NTB may not reach this host, as a window could not be shut
  * @announce_lock: one announcement of @own at a time: the last one is current
@@ -162,6 +167,7 @@ struct link_kept {
  * @pool_pages: its pages
  * @pool_dma: their address for the NTB
  * @pool_size: in bytes
+ * @pool_cut: of that, at the end: the peer's window does not reach it
  * @boot: bootstrap page of this host
  * @boot_dma: its address for the NTB
  * @peer_boot: of the other side
@@ -234,6 +240,7 @@ struct ntb_link {
 	unsigned int inbounds;
 	unsigned int counted;
 	struct link_inbound inbound[LINK_WINDOWS_MAX];
+	bool chosen;
 	struct link_aperture own[WIRE_APERTURES];
 	bool off_bus;
 	struct mutex announce_lock;	/* announcements of own */
@@ -251,6 +258,7 @@ struct ntb_link {
 	struct page *pool_pages;
 	dma_addr_t pool_dma;
 	size_t pool_size;
+	size_t pool_cut;
 
 	struct wire_boot *boot;
 	dma_addr_t boot_dma;
@@ -340,6 +348,7 @@ struct link_spads {
 	u32 echo;
 	u32 boot;
 	u32 flags;
+	u32 windows;
 };
 
 void link_spads_read(struct ntb_link *link, struct link_spads *spads);
@@ -353,6 +362,7 @@ const char *link_reason_text(enum wire_reason reason);
 /* inbound.c */
 void link_inbound_init(struct ntb_link *link);
 void link_inbound_learn(struct ntb_link *link);
+u64 link_inbound_reach(struct ntb_link *link, unsigned int mw);
 bool link_inbound_stretch(struct ntb_link *link, unsigned int mw, u64 *base,
 			  u64 *size);
 int link_inbound_open(struct ntb_link *link, unsigned int mw, u64 base,
@@ -363,6 +373,7 @@ int link_inbound_shut(struct ntb_link *link, unsigned int mw, u64 base);
 int link_windows_init(struct ntb_link *link);
 void link_windows_exit(struct ntb_link *link);
 bool link_windows_retry(struct ntb_link *link);
+int link_windows_choose(struct ntb_link *link, u32 packed);
 int link_windows_open(struct ntb_link *link);
 void link_windows_close(struct ntb_link *link);
 int link_window_need(struct ntb_link *link, u64 base, u64 size,
@@ -392,6 +403,8 @@ void *link_alloc(struct ntb_link *link, size_t size, dma_addr_t *dma,
 		 gfp_t gfp);
 void link_free(struct ntb_link *link, size_t size, void *cpu,
 	       dma_addr_t dma);
+void *link_alloc_low(struct ntb_link *link, size_t size, dma_addr_t *dma);
+int link_pool_narrow(struct ntb_link *link, u64 size);
 struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 			      dma_addr_t *dma);
 void link_unmapped(struct ntb_link *link);

@@ -84,7 +84,7 @@ static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	if (ret)
 		goto exit_windows;
 	ret = -ENOMEM;
-	link->boot = link_alloc(link, PAGE_SIZE, &link->boot_dma, GFP_KERNEL);
+	link->boot = link_alloc_low(link, PAGE_SIZE, &link->boot_dma);
 	if (!link->boot)
 		goto exit_memory;
 	ret = link_ring_init(link);

@@ -22,6 +22,12 @@ MODULE_PARM_DESC(pool_mib, "without an IOMMU: MiB of memory for each link that t
 #define LINK_KEPT_S	600
 /* How long a request waits for a piece of memory that has to be made. */
 #define LINK_REFILL_MS	5000
+/*
+ * Bits of the lowest addresses that are tried: of an IOMMU's, where the first MiB
+ * has the range of VGA, and of memory, where x86 has a zone for them.
+ */
+#define LINK_LOW_IOVA_BITS	21
+#define LINK_LOW_MEMORY_BITS	24
 
 static void link_refill_work(struct work_struct *work);
 static void link_kept_age(struct work_struct *work);
@@ -90,6 +96,10 @@ void link_memory_exit(struct ntb_link *link)
 	link_kept_exit(link);
 	if (!link->pool)
 		return;
+	if (link->pool_cut)
+		gen_pool_free(link->pool,
+			      (unsigned long)page_address(link->pool_pages) +
+			      link->pool_size - link->pool_cut, link->pool_cut);
 	if (gen_pool_avail(link->pool) != link->pool_size) {
 		/* gen_pool_destroy() would not survive it */
 		dev_err(link->base.dma, "%s: %zu bytes of the pool are in use still\n",
@@ -100,6 +110,24 @@ void link_memory_exit(struct ntb_link *link)
 	gen_pool_destroy(link->pool);
 	dma_free_pages(link->base.dma, link->pool_size, link->pool_pages,
 		       link->pool_dma, DMA_BIDIRECTIONAL);
+}
+
+/*
+ * The other side reaches only the first @size bytes of the pool: takes the rest
+ * out of use. Returns 0; -EINVAL: it is in use.
+ */
+int link_pool_narrow(struct ntb_link *link, u64 size)
+{
+	struct genpool_data_fixed rest = { .offset = size };
+
+	if (size >= link->pool_size)
+		return 0;
+	if (!size || !gen_pool_alloc_algo(link->pool, link->pool_size - size,
+					  gen_pool_fixed_alloc, &rest))
+		return -EINVAL;
+	link->pool_cut = link->pool_size - size;
+	link->own[0].size = size;
+	return 0;
 }
 
 static void *link_pool_alloc(struct ntb_link *link, size_t size,
@@ -121,6 +149,28 @@ void *link_alloc(struct ntb_link *link, size_t size, dma_addr_t *dma,
 	if (link->pool)
 		return link_pool_alloc(link, size, dma);
 	return dma_alloc_coherent(link->base.dma, size, dma, gfp);
+}
+
+/*
+ * As link_alloc(), before the size of the other side's window is known: at the
+ * lowest addresses that are free, as that window may be small.
+ */
+void *link_alloc_low(struct ntb_link *link, size_t size, dma_addr_t *dma)
+{
+	unsigned int bits = link->iommu ? LINK_LOW_IOVA_BITS :
+					  LINK_LOW_MEMORY_BITS;
+	struct device *dev = link->base.dma;
+	u64 mask = dev->coherent_dma_mask;
+	void *cpu = NULL;
+
+	if (link->pool)
+		return link_pool_alloc(link, size, dma);
+	for (; !cpu && DMA_BIT_MASK(bits) < mask; bits++)
+		if (!dma_set_coherent_mask(dev, DMA_BIT_MASK(bits)))
+			cpu = dma_alloc_coherent(dev, size, dma,
+						 GFP_KERNEL | __GFP_NOWARN);
+	dma_set_coherent_mask(dev, mask);
+	return cpu ?: dma_alloc_coherent(dev, size, dma, GFP_KERNEL);
 }
 
 void link_free(struct ntb_link *link, size_t size, void *cpu,

@@ -106,8 +106,7 @@ int link_ring_init(struct ntb_link *link)
 					      link->base.name);
 	if (!link->rx.wq)
 		return -ENOMEM;
-	link->rx.ring = link_alloc(link, LINK_RING_SIZE, &link->rx.dma,
-				   GFP_KERNEL);
+	link->rx.ring = link_alloc_low(link, LINK_RING_SIZE, &link->rx.dma);
 	if (!link->rx.ring) {
 		destroy_workqueue(link->rx.wq);
 		return -ENOMEM;

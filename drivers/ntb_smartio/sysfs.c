@@ -106,7 +106,8 @@ static ssize_t windows_show(struct device *dev, struct device_attribute *attr,
 		if (!link->open)
 			used = 0;
 		else if (link->pool && !i)
-			used = link->pool_size - gen_pool_avail(link->pool);
+			used = link->pool_size - link->pool_cut -
+			       gen_pool_avail(link->pool);
 		else
 			used = link_aperture_open_size(&link->own[i]);
 		len += link_aperture_show(buf, len, "in", &link->own[i], used);
@@ -123,6 +124,29 @@ static ssize_t windows_show(struct device *dev, struct device_attribute *attr,
 static DEVICE_ATTR_RO(windows);
 
 /*
+ * Bytes of each window, as BAR of this host and of the other side, and how many
+ * of the latter lead into this host. The other side's are 0 until it was there.
+ */
+static ssize_t window_sizes_show(struct device *dev,
+				 struct device_attribute *attr, char *buf)
+{
+	struct ntb_link *link = dev_get_drvdata(dev);
+	ssize_t len = 0;
+	int i;
+
+	mutex_lock(&link->window_lock);
+	for (i = 0; i < link->windows; i++)
+		len += sysfs_emit_at(buf, len,
+				     "mw=%d here=%#llx there=%#llx in=%#llx\n",
+				     i, link->window_size[i],
+				     link->chosen ? link->inbound[i].peer : 0,
+				     link->chosen ? link_inbound_reach(link, i) : 0);
+	mutex_unlock(&link->window_lock);
+	return len;
+}
+static DEVICE_ATTR_RO(window_sizes);
+
+/*
  * The most registers of a device that the other side can reach. With an IOMMU
  * each BAR is mapped by itself, in the lower half of window 0. Without, one of
  * the other windows spans all of them.
@@ -136,10 +160,10 @@ static ssize_t registers_show(struct device *dev, struct device_attribute *attr,
 
 	mutex_lock(&link->window_lock);
 	if (link->iommu)
-		most = link->inbound[0].size / 2;
+		most = link->own[0].size / 2;
 	else
 		for (i = 1; i < link->inbounds; i++)
-			most = max(most, link->inbound[i].size);
+			most = max(most, link_inbound_reach(link, i));
 	mutex_unlock(&link->window_lock);
 	return sysfs_emit(buf, "max=%#llx span=%d\n", most, !link->iommu);
 }
@@ -153,6 +177,7 @@ static struct attribute *smartio_link_attrs[] = {
 	&dev_attr_losses.attr,
 	&dev_attr_heartbeat_age_ms.attr,
 	&dev_attr_windows.attr,
+	&dev_attr_window_sizes.attr,
 	&dev_attr_registers.attr,
 	&dev_attr_reason.attr,
 	NULL,

@@ -38,18 +38,27 @@ static bool link_translated(struct device *dev)
 	return domain && (domain->type & __IOMMU_DOMAIN_PAGING);
 }
 
-/* A pool may lie anywhere: the window leads there. */
-static int link_limit_addresses(struct ntb_link *link)
+/*
+ * Bits of addresses for the DMA API, with a window 0 of @size bytes. A pool may
+ * lie anywhere: the window leads there.
+ */
+static unsigned int link_dma_bits(struct ntb_link *link, u64 size)
 {
-	u64 size = link->inbound[0].size;
 	unsigned int bits = 64;
-	int ret;
 
 	if (link->base.scattered && size)
 		bits = ilog2(size);
 	/* the upper half is for single functions of the peer: space.c */
 	if (link->iommu && size)
 		bits--;
+	return bits;
+}
+
+static int link_limit_addresses(struct ntb_link *link)
+{
+	unsigned int bits = link_dma_bits(link, link->inbound[0].size);
+	int ret;
+
 	link->old_mask = dma_get_mask(link->base.dma);
 	link->old_segment = dma_get_max_seg_size(link->base.dma);
 	link->old_align = dma_get_min_align_mask(link->base.dma);
@@ -101,8 +110,9 @@ static int link_quarantine_alloc(struct ntb_link *link)
 }
 
 /*
- * Find the windows, decide what will be open. All inbound windows are shut
- * when this returns. Ends with what link_memory_init() needs to know.
+ * Find the windows, decide what will be open, but for the sizes of the other
+ * side's windows (link_windows_choose()). All inbound windows are shut when this
+ * returns. Ends with what link_memory_init() needs to know.
  */
 int link_windows_init(struct ntb_link *link)
 {
@@ -164,9 +174,6 @@ int link_windows_init(struct ntb_link *link)
 		dev_info(link->base.dma,
 			 "%s: flat_window: the other side reaches all memory of this host\n",
 			 link->base.name);
-	if (LINK_MSI_BASE + LINK_MSI_SIZE > link->own[0].size)
-		link_window_need(link, LINK_MSI_BASE, LINK_MSI_SIZE,
-				 "interrupts");
 	return 0;
 }
 
@@ -262,6 +269,122 @@ bool link_windows_retry(struct ntb_link *link)
 	on_bus = !link->off_bus;
 	mutex_unlock(&link->window_lock);
 	return on_bus;
+}
+
+/*
+ * Aperture 0 has the bytes of window 0 that both sides have. Memory in use by now
+ * has low addresses (link_alloc_low()).
+ */
+static int link_aperture_choose(struct ntb_link *link, u64 size)
+{
+	u64 end = max(link->boot_dma + PAGE_SIZE,
+		      link->rx.dma + LINK_RING_SIZE);
+	unsigned int bits;
+	int ret;
+
+	if (!link->base.scattered)
+		return link_pool_narrow(link, size);
+	if (size == link->own[0].size)
+		return 0;
+	bits = link_dma_bits(link, size);
+	if (!size || end - 1 > DMA_BIT_MASK(bits))
+		return -EINVAL;
+	ret = dma_set_mask_and_coherent(link->base.dma, DMA_BIT_MASK(bits));
+	if (ret) {
+		dev_err(link->base.dma, "%s: no DMA addresses of %u bits: %d\n",
+			link->base.name, bits, ret);
+		return -EINVAL;
+	}
+	link->own[0].size = size;
+	return 0;
+}
+
+/* The first time that the sizes of the other side's windows are known. */
+static int link_windows_choose_first(struct ntb_link *link, u32 packed)
+{
+	struct link_inbound *inbound;
+	unsigned int mw;
+	int ret;
+
+	for (mw = 0; mw < link->inbounds; mw++) {
+		inbound = &link->inbound[mw];
+		inbound->peer = wire_window_size(packed, mw);
+		if (!inbound->known)
+			inbound->size = inbound->peer;
+	}
+	inbound = &link->inbound[0];
+	ret = link_aperture_choose(link, min(inbound->size, inbound->peer));
+	if (ret) {
+		if (__ratelimit(&link->base.log_limit))
+			dev_err(link->base.dma,
+				"%s: window 0 of the other side has %#llx bytes: too few for the memory that this host has to open\n",
+				link->base.name, inbound->peer);
+		return ret;
+	}
+	link->chosen = true;
+	for (mw = 0; mw < min(link->windows, link->inbounds); mw++)
+		if (link->inbound[mw].peer != link->window_size[mw])
+			dev_info(link->base.dma,
+				 "%s: window %u has %#llx bytes here, %#llx on the other side: %#llx lead into this host\n",
+				 link->base.name, mw, link->window_size[mw],
+				 link->inbound[mw].peer,
+				 link_inbound_reach(link, mw));
+	return 0;
+}
+
+/*
+ * Another time. A path's memory and interrupts keep their addresses over a loss.
+ * So aperture 0 stays, and the other side has to reach all of the apertures.
+ */
+static int link_windows_choose_again(struct ntb_link *link, u32 packed)
+{
+	struct link_inbound *first = &link->inbound[0];
+	const struct link_aperture *own;
+	bool wider;
+	u64 peer;
+	int i;
+
+	for (i = 0; i < WIRE_APERTURES; i++) {
+		own = &link->own[i];
+		peer = wire_window_size(packed, own->mw);
+		if (own->size <= peer)
+			continue;
+		if (__ratelimit(&link->base.log_limit))
+			dev_err(link->base.dma,
+				"%s: window %u of the other side has %#llx bytes now, and this host needs %#llx: load ntb_smartio here again\n",
+				link->base.name, own->mw, peer, own->size);
+		return -EINVAL;
+	}
+	wider = wire_window_size(packed, 0) > first->peer;
+	for (i = 0; i < link->inbounds; i++)
+		link->inbound[i].peer = wire_window_size(packed, i);
+	if (wider && link->base.scattered &&
+	    link_inbound_reach(link, 0) > link->own[0].size)
+		dev_info(link->base.dma,
+			 "%s: window 0 of the other side has %#llx bytes now: this host opens %#llx until ntb_smartio is loaded here again\n",
+			 link->base.name, first->peer, link->own[0].size);
+	return 0;
+}
+
+/*
+ * Both sides are there: how much each window can open is known. Returns 0;
+ * -EINVAL: too little.
+ */
+int link_windows_choose(struct ntb_link *link, u32 packed)
+{
+	bool first = !link->chosen;
+	int ret;
+
+	mutex_lock(&link->window_lock);
+	link_inbound_learn(link);
+	ret = first ? link_windows_choose_first(link, packed) :
+		      link_windows_choose_again(link, packed);
+	mutex_unlock(&link->window_lock);
+	if (!ret && first && link->base.scattered &&
+	    LINK_MSI_BASE + LINK_MSI_SIZE > link->own[0].size)
+		link_window_need(link, LINK_MSI_BASE, LINK_MSI_SIZE,
+				 "interrupts");
+	return ret;
 }
 
 /*

@@ -10,7 +10,8 @@
  *      where its bootstrap page is. A side that shows the other's generation
  *      has ended everything that belonged to an earlier one, but for late
  *      writes, which it announces (WIRE_WRITES): only then does the other open
- *      its window.
+ *      its window. It opens no more than the sizes of the other's windows, which
+ *      are in a scratchpad, too.
  *   2. posts a hello into the other's bootstrap page.
  *   3. posts messages into the other's ring, and, into its bootstrap page, a
  *      heartbeat and how far it has read its own ring.
@@ -22,7 +23,7 @@
 #include <linux/smartio_message.h>
 
 #define WIRE_MAGIC	0x5349	/* "SI" */
-#define WIRE_VERSION	3
+#define WIRE_VERSION	4
 #define WIRE_APERTURES	4
 #define WIRE_NAME_LEN	64
 #define WIRE_PAGE_SHIFT	12
@@ -35,6 +36,7 @@ enum wire_spad {
 	/* page of its aperture 0 that is the bootstrap page; or see WIRE_REJOIN */
 	WIRE_SPAD_BOOT,
 	WIRE_SPAD_FLAGS,	/* wire_flags | reason << 8 | memory window << 16 */
+	WIRE_SPAD_WINDOWS,	/* wire_windows_pack() of those that lead to the reader */
 	WIRE_SPADS
 };
 
@@ -169,6 +171,11 @@ struct wire_head {
 	__le32 sequence;
 };
 
+/* Windows whose sizes fit into a scratchpad; no other is used. */
+#define WIRE_WINDOWS	4
+
+u32 wire_windows_pack(const u64 *sizes, u32 windows);
+u64 wire_window_size(u32 packed, u32 mw);
 enum wire_reason wire_hello_check(const struct wire_hello *hello,
 				  u32 generation, u32 echo);
 u32 wire_hello_crc(const struct wire_hello *hello);

@@ -7,6 +7,7 @@
 #include <linux/build_bug.h>
 #include <linux/crc32.h>
 #include <linux/errno.h>
+#include <linux/log2.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 
@@ -34,6 +35,29 @@ u32 wire_hello_crc(const struct wire_hello *hello)
 u32 wire_uuid_crc(const void *uuid)
 {
 	return crc32_le(~0U, uuid, 16);
+}
+
+/*
+ * The sizes of the windows that lead to the other side, for a scratchpad: log2
+ * of each in a byte. Of a size that is no power of two the scratchpad tells a
+ * part. 0: the window is not there, or has less than a page.
+ */
+u32 wire_windows_pack(const u64 *sizes, u32 windows)
+{
+	u32 mw, packed = 0;
+
+	for (mw = 0; mw < windows && mw < WIRE_WINDOWS; mw++)
+		if (sizes[mw] >> WIRE_PAGE_SHIFT)
+			packed |= (u32)ilog2(sizes[mw]) << (8 * mw);
+	return packed;
+}
+
+/* Bytes of the other side's window @mw. 0: it has no such window. */
+u64 wire_window_size(u32 packed, u32 mw)
+{
+	u32 bits = mw < WIRE_WINDOWS ? packed >> (8 * mw) & 0xff : 0;
+
+	return bits >= WIRE_PAGE_SHIFT && bits < 64 ? 1ULL << bits : 0;
 }
 
 /*

@@ -9,6 +9,7 @@
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/jiffies.h>
+#include <linux/log2.h>
 #include <linux/stddef.h>
 
 #include "smartio_hostile.h"
@@ -53,6 +54,7 @@ static void spad(struct hostile *h, enum wire_spad which, u32 value)
  */
 void hostile_spads_write(struct hostile *h, u32 version, u32 boot, u32 flags)
 {
+	spad(h, WIRE_SPAD_WINDOWS, h->window_size ? ilog2(h->window_size) : 0);
 	spad(h, WIRE_SPAD_FLAGS, flags);
 	spad(h, WIRE_SPAD_BOOT, boot);
 	spad(h, WIRE_SPAD_ECHO, h->peer_generation);

@@ -112,6 +112,31 @@ TEST(Apertures, OutsideTheWindowsAreRefused) {
   EXPECT_FALSE(ok([](auto* a) { a[1] = {.mw = 1, .rsvd = 0, .base = ~0ULL, .size = 2}; }));
 }
 
+TEST(WindowSizes, ComeThroughAScratchpad) {
+  const std::array<u64, 5> sizes = {1ULL << 38, 64 << 20, 0, 4096, 1 << 20};
+  const u32 packed = wire_windows_pack(sizes.data(), sizes.size());
+  for (u32 mw = 0; mw < WIRE_WINDOWS; mw++) EXPECT_EQ(wire_window_size(packed, mw), sizes[mw]) << "window " << mw;
+  EXPECT_EQ(wire_window_size(packed, WIRE_WINDOWS), 0U) << "there is no room for a fifth one";
+  EXPECT_EQ(wire_windows_pack(sizes.data(), 1), 38U) << "of as many windows as there are";
+}
+
+TEST(WindowSizes, OfNoPowerOfTwoAreRoundedDown) {
+  const std::array<u64, 3> sizes = {(1ULL << 32) - 4096, 4095, 12288};
+  const u32 packed = wire_windows_pack(sizes.data(), sizes.size());
+  EXPECT_EQ(wire_window_size(packed, 0), 1ULL << 31);
+  EXPECT_EQ(wire_window_size(packed, 1), 0U) << "less than a page is no window";
+  EXPECT_EQ(wire_window_size(packed, 2), 8192U);
+}
+
+TEST(WindowSizes, OfAnotherHostAreChecked) {
+  EXPECT_EQ(wire_window_size(11, 0), 0U);
+  EXPECT_EQ(wire_window_size(12, 0), 4096U);
+  EXPECT_EQ(wire_window_size(63, 0), 1ULL << 63);
+  EXPECT_EQ(wire_window_size(64, 0), 0U);
+  EXPECT_EQ(wire_window_size(0xFF00FFFF, 0), 0U);
+  EXPECT_EQ(wire_window_size(0xFFFFFFFF, 7), 0U);
+}
+
 TEST(Head, LengthsStayInTheRing) {
   const auto slots = [](u16 type, u32 length, u32 position) {
     wire_head head{};
