@@ -145,6 +145,13 @@ on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX} smartioc
 on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL} ${GFS2_INTEL})
 on_cluster(dual-intel-icx pair-dual-intel-icx ${FAILOVER_INTEL})
 on_cluster(share-iommu star-iommu ${SHARE_IOMMU} share/opened-window smartioctl/doctor)
+# The sides of a link have windows of different sizes.
+set(WINDOWS smartio/windows)
+if(SMARTIO_LONG)
+  list(APPEND WINDOWS smartio/echo share/attach)
+  on_cluster(windows-intel-spr pair-windows-intel-spr ${WINDOWS})
+endif()
+on_cluster(windows pair-windows ${WINDOWS})
 # One borrower is enough.
 set(SHARE_PAIR share/pcie-error share/completion-timeout share/dpc)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
