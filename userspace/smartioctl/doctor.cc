@@ -174,9 +174,24 @@ void judge_windows(const Ntb& ntb, Findings& findings) {
   std::vector<std::string> sizes;
   for (const Bar& bar : ntb.windows) sizes.push_back(fmt::format("BAR {}: {}", bar.number, size_text(bar.size)));
   const std::string what = fmt::format("Memory windows: {}", fmt::join(sizes, ", "));
-  const bool first = ntb.windows.front().size >= kInterruptsEnd;
-  const bool other = std::ranges::any_of(ntb.windows | std::views::drop(1),
-                                         [](const Bar& bar) { return bar.size >= kInterruptsSize; });
+  // Of the other host's windows, which lead here, nothing is known before it was there: mostly they are alike.
+  std::vector<std::uint64_t> inbound = ntb.inbound;
+  if (inbound.empty()) {
+    for (const Bar& bar : ntb.windows) inbound.push_back(bar.size);
+  }
+  std::vector<std::string> less;
+  for (std::size_t i = 0; i < std::min(inbound.size(), ntb.windows.size()); ++i) {
+    if (inbound[i] < ntb.windows[i].size)
+      less.push_back(fmt::format("{} of BAR {}", size_text(inbound[i]), ntb.windows[i].number));
+  }
+  if (!less.empty()) {
+    findings.add(Level::slow, "windows-differ",
+                 fmt::format("The other host's windows are smaller: {} are used here.", fmt::join(less, ", ")),
+                 "Choose the same sizes in the firmware's settings of both hosts.");
+  }
+  const bool first = inbound.front() >= kInterruptsEnd;
+  const bool other =
+      std::ranges::any_of(inbound | std::views::drop(1), [](std::uint64_t size) { return size >= kInterruptsSize; });
   if (first) {
     findings.add(Level::works, "windows", fmt::format("{}; the first covers the interrupt addresses.", what));
   } else if (other) {

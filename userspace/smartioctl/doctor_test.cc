@@ -192,6 +192,20 @@ TEST_F(DoctorTest, SmallWindows) {
   EXPECT_THAT(findings(), found("windows-small", Level::slow));
 }
 
+TEST_F(DoctorTest, SmallerWindowsOfTheOtherHost) {
+  const auto sizes = [&](const char* text) { machine.set(kNtb, "smartio_link/ntb0/window_sizes", text); };
+  sizes("mw=0 here=0x100000000 there=0 in=0\nmw=1 here=0x4000000 there=0 in=0\n");
+  EXPECT_THAT(findings(), AllOf(Not(found("windows-differ")), found("windows", Level::works)))
+      << "it was not there yet";
+  sizes("mw=0 here=0x100000000 there=0x40000000 in=0x40000000\nmw=1 here=0x4000000 there=0x4000000 in=0x4000000\n");
+  EXPECT_THAT(findings(), AllOf(found("windows-differ", Level::slow), found("windows", Level::works)));
+  EXPECT_THAT(findings(), Contains(Field(&Finding::text, HasSubstr("1 GiB of BAR 2 are used"))));
+  sizes("mw=0 here=0x100000000 there=0x40000000 in=0x40000000\nmw=1 here=0x4000000 there=0x10000 in=0x10000\n");
+  EXPECT_THAT(findings(), found("windows-small", Level::slow)) << "interrupts come through the other host's windows";
+  sizes("mw=0 here=0x100000000 there=0x200000000 in=0x100000000\nmw=1 here=0x4000000 there=0x4000000 in=0x4000000\n");
+  EXPECT_THAT(findings(), Not(found("windows-differ")));
+}
+
 TEST_F(DoctorTest, NoNtbNoDrive) {
   machine.remove("sys/bus/pci/devices/0000:01:00.0");
   machine.remove("sys/bus/pci/devices/0000:02:00.0");

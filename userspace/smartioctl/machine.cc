@@ -169,6 +169,9 @@ Ntb read_ntb(const Sysfs& sysfs, const Pci& pci, const std::string& name, NtbFam
     const bool window = windows.empty() ? bar.number != 0 : std::ranges::find(windows, bar.number) != windows.end();
     if (window && bar.placed) ntb.windows.push_back(bar);
   }
+  for (const std::string& link : sysfs.list(device_path(name) + "/smartio_link")) {
+    ntb.inbound = parse_inbound(sysfs.read(fmt::format("{}/smartio_link/{}/window_sizes", device_path(name), link)));
+  }
   for (const unsigned bar : ntb.family.window_bars) {
     if (std::ranges::find(ntb.windows, bar, &Bar::number) == ntb.windows.end()) ntb.unplaced.push_back(bar);
   }

@@ -50,9 +50,10 @@ struct Function {
 
 struct Ntb : Function {
   NtbFamily family;
-  std::string client;              ///< the driver that uses its windows: ntb_smartio; empty: none
-  std::vector<Bar> windows;        ///< those that have a size
-  std::vector<unsigned> unplaced;  ///< windows of the family without an address, by BAR
+  std::string client;                  ///< the driver that uses its windows: ntb_smartio; empty: none
+  std::vector<Bar> windows;            ///< those that have a size
+  std::vector<unsigned> unplaced;      ///< windows of the family without an address, by BAR
+  std::vector<std::uint64_t> inbound;  ///< bytes of each window into this host; empty: the other host was not there
 };
 
 /// From a drive to an NTB: how the drive's requests get into the NTB's window.

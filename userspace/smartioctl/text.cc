@@ -146,6 +146,13 @@ std::optional<Reach> parse_reach(std::string_view text) {
   return Reach{.max = *max, .span = *span != 0};
 }
 
+std::vector<std::uint64_t> parse_inbound(std::string_view text) {
+  const auto sizes =
+      parse_lines<std::uint64_t>(text, [](std::string_view line) { return Fields(line).number<std::uint64_t>("in"); });
+  if (sizes.unreadable != 0 || sizes.items.empty() || sizes.items.front() == 0) return {};
+  return sizes.items;
+}
+
 std::string plural(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }

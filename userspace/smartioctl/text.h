@@ -62,6 +62,8 @@ Lines<Borrower> parse_borrowers(std::string_view text);
 Lines<Holding> parse_holdings(std::string_view text);
 Lines<Window> parse_windows(std::string_view text);
 std::optional<Reach> parse_reach(std::string_view text);
+/// Bytes of each window that lead into this host, of a link's `window_sizes`; none until the other host was there.
+std::vector<std::uint64_t> parse_inbound(std::string_view text);
 
 /// The hosts that may borrow a device: "none" or UUIDs with commas between; none at all for "any".
 std::optional<std::vector<std::string>> parse_allowed(std::string_view text);

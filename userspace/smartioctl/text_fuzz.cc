@@ -18,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const Borrower& borrower : parse_borrowers(text).items) clean(borrower.host), clean(borrower.name);
   for (const Holding& holding : parse_holdings(text).items) clean(holding.host), clean(holding.sq);
   static_cast<void>(parse_windows(text));
+  static_cast<void>(parse_inbound(text));
   static_cast<void>(parse_reach(text));
   if (const auto allowed = parse_allowed(text)) std::ranges::for_each(*allowed, clean);
   static_cast<void>(parse_number(text));
