@@ -19,6 +19,8 @@ self_test() {
 }
 interrupts_borrower() { sh_on borrower 'awk -v d="$1" "\$0 ~ d { for (i = 2; i <= NF; i++) { if (\$i !~ /^[0-9]+\$/) break; n += \$i } } END { print n + 0 }" /proc/interrupts' "$interface"; }
 
+# What QEMU was told (userspace/cluster/qemu_args.cc): the number of the device in its host, and of the host.
+address=$(printf '52:54:00:77:%02x:01' "$(jq --arg n "$nic" '.hosts[] | select(.name == "lender") | [.devices[] | select(.name | test("^(ntb|drive)") | not).name] | index($n) + 1' < "$notes/status")")
 self=${self:-${SMARTIO_LONG:-}}
 lending_begin
 if [ -n "$self" ] && [ -n "${no_intx:-}" ]; then
