@@ -193,7 +193,7 @@ logged() {
 		"$marker" "$2"
 }
 logged_more() { [ "$(logged "$1" "$2")" -gt "$3" ]; }
-# port_errors_may HOST PORT: what the kernel says of errors that this port reports or contains, and of its recovery (6.12 and 7.3).
+# port_errors_may HOST PORT: the kernel's messages about errors that this port reports or contains, and its recovery (6.12 and 7.3).
 port_errors_may() {
 	log_may "$1" "pcieport $2: (AER: |DPC: |pciehp: |Data Link Layer Link Active not set|  device \\[| +\\[[ 0-9]+\\] )"
 	log_may "$1" "pcieport $2: PCIe Bus Error: severity=Uncorrect(ed|able) \\((Non-)?Fatal\\)"

@@ -10,13 +10,13 @@
 
 /*
  * The lender may have to wait for the device, or for its own host, before a
- * session begins or loses what it has.
+ * session begins or is revoked.
  */
 #define REMOTE_SESSION_MS	60000
 /*
- * It may reset the device at the end of a session, which takes as long as the
- * PCI core waits for one that does not return (60 s), once for each method
- * (pci_reset_methods). Others keep the link meanwhile.
+ * It resets the device at the end of a session. The PCI core waits 60 s for one
+ * that does not return, and tries another method then. Other paths keep the
+ * link meanwhile.
  */
 #define REMOTE_CLOSE_MS		240000
 #define REMOTE_CALL_MS		10000

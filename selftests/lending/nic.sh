@@ -19,7 +19,7 @@ self_test() {
 }
 interrupts_borrower() { sh_on borrower 'awk -v d="$1" "\$0 ~ d { for (i = 2; i <= NF; i++) { if (\$i !~ /^[0-9]+\$/) break; n += \$i } } END { print n + 0 }" /proc/interrupts' "$interface"; }
 
-# What QEMU was told (userspace/cluster/qemu_args.cc): the number of the device in its host, and of the host.
+# As in userspace/cluster/qemu_args.cc: the number of the device in its host, and of the host.
 address=$(printf '52:54:00:77:%02x:01' "$(jq --arg n "$nic" '.hosts[] | select(.name == "lender") | [.devices[] | select(.name | test("^(ntb|drive)") | not).name] | index($n) + 1' < "$notes/status")")
 self=${self:-${SMARTIO_LONG:-}}
 lending_begin
@@ -64,7 +64,7 @@ for cpu in 1 0; do
 	sh_on borrower 'echo $2 > /proc/irq/$(awk -F: -v d="$1-(rx|TxRx)-0\$" "\$0 ~ d { print \$1 + 0; exit }" /proc/interrupts)/smp_affinity_list' "$interface" $cpu
 	until_true 20 "interrupts of received packets on CPU $cpu alone" received_on $cpu
 done
-# Connections of 16 ports: the card sorts what it receives into its queues, and each queue's interrupts come to its CPU alone.
+# Connections of 16 ports: the card sorts their packets into its queues, and each queue's interrupts come to its CPU alone.
 if [ -n "${queues:-}" ]; then
 	queue_irqs='awk -v d="$1-(rx|TxRx)-[0-9]+\$" "\$0 ~ d { print substr(\$NF, length(\$NF)), \$1 + 0, \$2, \$3 }" /proc/interrupts'
 	sh_on borrower "$queue_irqs"' | while read -r queue irq rest; do echo $queue > /proc/irq/$irq/smp_affinity_list; done' "$interface"

@@ -305,7 +305,7 @@ std::vector<std::string> qemu_arguments(const topology::Topology& topology, cons
   // No HPET: Linux uses it briefly in its boot. After that QEMU's wakes 250 times a second all the same.
   arguments.add("-machine", "q35,hpet=off,memory-backend=memory", "-m", memory);
   // Slots with PCIe's own hot-plug, as servers have them. With ACPI's, QEMU's ports report neither a card nor an active
-  // link (PCI Express 6.0, 7.5.3.8 and 7.5.3.11), and Linux gives up a device whose link does not become active.
+  // link (PCI Express 6.0, 7.5.3.8 and 7.5.3.11). Linux gives up a device whose link does not become active.
   arguments.add("-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off");
   arguments.add("-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory));
   // Before all other devices: those that come first are not behind it.
