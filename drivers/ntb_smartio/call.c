@@ -12,6 +12,9 @@
 
 #include "link.h"
 
+/* Of a wait for an answer. */
+#define LINK_SLICE_S		30UL
+
 /**
  * struct link_pending - a request of this host
  * @link: over which
@@ -46,6 +49,23 @@ static struct link_pending *link_pending_take(struct ntb_link *link, u32 id)
 }
 
 /*
+ * By slices: an answer may take longer than a task may sleep in one piece
+ * before the kernel reports it (khungtaskd).
+ */
+static bool link_pending_wait(struct link_pending *pending,
+			      unsigned int timeout_ms)
+{
+	unsigned long slice, left = msecs_to_jiffies(timeout_ms);
+
+	for (; left; left -= slice) {
+		slice = min(left, LINK_SLICE_S * HZ);
+		if (wait_for_completion_timeout(&pending->done, slice))
+			return true;
+	}
+	return completion_done(&pending->done);
+}
+
+/*
  * Ask the other side. Returns the reply's status, -ENOLINK, -ETIMEDOUT,
  * -ENOMEM; -EMSGSIZE: the reply has no room.
  */
@@ -77,8 +97,7 @@ int link_call(struct ntb_link *link, const struct wire_message *message,
 	sent.timeout_ms = timeout_ms;
 	sent.reply_max = min_t(size_t, *reply_size, SMARTIO_MESSAGE_MAX);
 	ret = link_send(link, generation, &sent, payload);
-	if (!ret && !wait_for_completion_timeout(&pending->done,
-						 msecs_to_jiffies(timeout_ms)))
+	if (!ret && !link_pending_wait(pending, timeout_ms))
 		ret = -ETIMEDOUT;
 	if (ret && link_pending_take(link, id)) {
 		kref_put(&pending->ref, link_pending_release);

@@ -60,6 +60,7 @@ struct link_inbound {
 	u64 align;		/* of where it leads; powers of two */
 	u64 size_align;
 	u64 peer;		/* bytes of it that the peer has; see @chosen */
+	u64 too_small;		/* such bytes that were logged as too few, or 0 */
 	bool known;		/* the NTB's driver gave the first three */
 	bool away;		/* shut by that: it took no limit of 0 */
 };

@@ -26,7 +26,7 @@ MODULE_PARM_DESC(pool_mib, "without an IOMMU: MiB of memory for each link that t
  * Bits of the lowest addresses that are tried: of an IOMMU's, where the first MiB
  * has the range of VGA, and of memory, where x86 has a zone for them.
  */
-#define LINK_LOW_IOVA_BITS	21
+#define LINK_LOW_IOVA_BITS	22
 #define LINK_LOW_MEMORY_BITS	24
 
 static void link_refill_work(struct work_struct *work);
@@ -165,10 +165,17 @@ void *link_alloc_low(struct ntb_link *link, size_t size, dma_addr_t *dma)
 
 	if (link->pool)
 		return link_pool_alloc(link, size, dma);
-	for (; !cpu && DMA_BIT_MASK(bits) < mask; bits++)
+	for (; !cpu && DMA_BIT_MASK(bits) < mask; bits++) {
 		if (!dma_set_coherent_mask(dev, DMA_BIT_MASK(bits)))
 			cpu = dma_alloc_coherent(dev, size, dma,
 						 GFP_KERNEL | __GFP_NOWARN);
+		/*
+		 * Having found no room once, alloc_iova() does not look below
+		 * 4 GiB for such a size again (max32_alloc_size).
+		 */
+		if (link->iommu)
+			break;
+	}
 	dma_set_coherent_mask(dev, mask);
 	return cpu ?: dma_alloc_coherent(dev, size, dma, GFP_KERNEL);
 }

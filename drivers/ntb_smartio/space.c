@@ -40,8 +40,9 @@ static bool link_overlap(u64 base, u64 size, u64 other, u64 other_size)
 
 /*
  * Whether addresses may be taken for this host's memory. Those of interrupts
- * are not memory. A switch routes those of a device below the same port to that
- * device, and no IOMMU sees the access.
+ * are not memory. The quarantine page is the last one of the own window, and in
+ * this half if the peer's window is half as large. A switch routes those of a
+ * device below the same port to that device, and no IOMMU sees the access.
  */
 static bool link_space_sound(struct ntb_link *link, u64 base, u64 size)
 {
@@ -50,7 +51,9 @@ static bool link_space_sound(struct ntb_link *link, u64 base, u64 size)
 	struct resource *window;
 	int i;
 
-	if (link_overlap(base, size, LINK_MSI_BASE, LINK_MSI_SIZE))
+	if (link_overlap(base, size, LINK_MSI_BASE, LINK_MSI_SIZE) ||
+	    link_overlap(base, size, link->quarantine_dma,
+			 link->quarantine_size))
 		return false;
 	for (i = 0; port && i < PCI_BRIDGE_RESOURCE_NUM; i++) {
 		window = &port->resource[PCI_BRIDGE_RESOURCES + i];

@@ -299,6 +299,15 @@ static int link_aperture_choose(struct ntb_link *link, u64 size)
 	return 0;
 }
 
+/* Once for each size. */
+static bool link_too_small(struct link_inbound *inbound, u64 peer)
+{
+	bool news = inbound->too_small != peer + 1;
+
+	inbound->too_small = peer + 1;
+	return news;
+}
+
 /* The first time that the sizes of the other side's windows are known. */
 static int link_windows_choose_first(struct ntb_link *link, u32 packed)
 {
@@ -306,6 +315,9 @@ static int link_windows_choose_first(struct ntb_link *link, u32 packed)
 	unsigned int mw;
 	int ret;
 
+	/* its own limit is for good, and not known while the cable is out */
+	if (!link->inbound[0].known)
+		return -ENOTCONN;
 	for (mw = 0; mw < link->inbounds; mw++) {
 		inbound = &link->inbound[mw];
 		inbound->peer = wire_window_size(packed, mw);
@@ -315,7 +327,7 @@ static int link_windows_choose_first(struct ntb_link *link, u32 packed)
 	inbound = &link->inbound[0];
 	ret = link_aperture_choose(link, min(inbound->size, inbound->peer));
 	if (ret) {
-		if (__ratelimit(&link->base.log_limit))
+		if (link_too_small(inbound, inbound->peer))
 			dev_err(link->base.dma,
 				"%s: window 0 of the other side has %#llx bytes: too few for the memory that this host has to open\n",
 				link->base.name, inbound->peer);
@@ -349,7 +361,7 @@ static int link_windows_choose_again(struct ntb_link *link, u32 packed)
 		peer = wire_window_size(packed, own->mw);
 		if (own->size <= peer)
 			continue;
-		if (__ratelimit(&link->base.log_limit))
+		if (link_too_small(&link->inbound[own->mw], peer))
 			dev_err(link->base.dma,
 				"%s: window %u of the other side has %#llx bytes now, and this host needs %#llx: load ntb_smartio here again\n",
 				link->base.name, own->mw, peer, own->size);
@@ -368,7 +380,7 @@ static int link_windows_choose_again(struct ntb_link *link, u32 packed)
 
 /*
  * Both sides are there: how much each window can open is known. Returns 0;
- * -EINVAL: too little.
+ * -EINVAL: too little; -ENOTCONN: the cable is out again.
  */
 int link_windows_choose(struct ntb_link *link, u32 packed)
 {

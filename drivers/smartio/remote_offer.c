@@ -13,10 +13,11 @@
 #include "remote.h"
 
 /*
- * The most devices that a host may lend, and the most news of them that may
- * wait.
+ * The most devices that a host may lend, with those that are going the most
+ * paths, and the most news of them that may wait.
  */
 #define REMOTE_PATHS_MAX		64
+#define REMOTE_PATHS_ALL		(2 * REMOTE_PATHS_MAX)
 #define REMOTE_NEWS_MAX		1024
 
 /**
@@ -150,7 +151,6 @@ static void remote_add(struct smartio_link *link,
 	remote->path = path;
 	remote->device = news->id;
 	remote->incarnation = READ_ONCE(link->peer.incarnation);
-	remote->named = true;
 	path->private = remote;
 	path->owner = link->ops->owner;
 	path->ops = &remote_path_ops;
@@ -159,8 +159,8 @@ static void remote_add(struct smartio_link *link,
 		goto fail;
 	mutex_lock(&link->paths_lock);
 	list_add_tail(&remote->entry, &link->paths);
-	if (remote_current(link, news->generation) &&
-	    le32_to_cpu(news->device.flags) & WIRE_OFFERED)
+	remote->named = remote_current(link, news->generation);
+	if (remote->named && le32_to_cpu(news->device.flags) & WIRE_OFFERED)
 		smartio_path_ready(path);
 	mutex_unlock(&link->paths_lock);
 	ret = smartio_path_add(path);
@@ -195,7 +195,7 @@ static bool remote_named(struct smartio_link *link, struct remote_news *news)
 {
 	bool waits, offered = le32_to_cpu(news->device.flags) & WIRE_OFFERED;
 	struct remote *remote;
-	unsigned int count = 0;
+	unsigned int count = 0, all = 0;
 
 	mutex_lock(&link->paths_lock);
 	if (news->obsolete || !remote_current(link, news->generation)) {
@@ -206,7 +206,8 @@ static bool remote_named(struct smartio_link *link, struct remote_news *news)
 	list_for_each_entry(remote, &link->paths, entry) {
 		struct smartio_device *sdev = &remote->path->sdev;
 
-		count++;
+		all++;
+		count += !remote->going;
 		if (strcmp(sdev->pci_name, news->device.pci))
 			continue;
 		if (strcmp(sdev->service, news->device.service))
@@ -220,7 +221,7 @@ static bool remote_named(struct smartio_link *link, struct remote_news *news)
 		return !waits;
 	}
 	mutex_unlock(&link->paths_lock);
-	if (count < REMOTE_PATHS_MAX) {
+	if (count < REMOTE_PATHS_MAX && all < REMOTE_PATHS_ALL) {
 		remote_add(link, news);
 		return true;
 	}
@@ -426,7 +427,7 @@ int remote_paths_init(struct smartio_link *link)
 						 WQ_MEM_RECLAIM, link->name);
 	link->removals_wq = alloc_workqueue("smartio-%s-removals",
 					    WQ_MEM_RECLAIM | WQ_UNBOUND,
-					    REMOTE_PATHS_MAX, link->name);
+					    REMOTE_PATHS_ALL, link->name);
 	return link->paths_wq && link->removals_wq ? 0 : -ENOMEM;
 }
 
