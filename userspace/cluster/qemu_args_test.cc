@@ -245,7 +245,7 @@ TEST(QemuArguments, DevicesOfQemusOwnAreBehindRootPortsOfTheirOwn) {
   const auto topology = topology::parse(kWithDevices, "f").value();
   const auto words = arguments(topology, 1);
   const auto devices = values(words, "-device");
-  EXPECT_THAT(values(words, "-global"), ElementsAre("pci-device.x-max-bounce-buffer-size=1073741824"));
+  EXPECT_THAT(values(words, "-global"), Contains("pci-device.x-max-bounce-buffer-size=1073741824"));
   EXPECT_THAT(
       std::span(devices).subspan(9),
       ElementsAre(

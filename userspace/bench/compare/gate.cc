@@ -117,6 +117,16 @@ Cost cost_of(const bench::Spread& spread) {
   return {.least = spread.min, .noise = (spread.median - spread.min) / spread.min};
 }
 
+std::string seen_text(const Cost& cost) {
+  return fmt::format("{:.4f} (median {:.1f} % more){}", cost.least, cost.noise * 100,
+                     cost.noisy() ? ", too noisy: too much else runs on the machine" : "");
+}
+
+/// Least against least, with the noise of the noisier one.
+Cost ratio_of(const Cost& own, const Cost& base) {
+  return {.least = own.least / base.least, .noise = std::max(own.noise, base.noise)};
+}
+
 void judge_each(std::string_view what, const std::map<std::string, Cost>& seen,
                 const std::map<std::string, double>& limits, std::vector<Aim>& all) {
   for (const auto& [job, limit] : limits) {
@@ -126,8 +136,7 @@ void judge_each(std::string_view what, const std::map<std::string, Cost>& seen,
             .reached = false};
     if (const auto found = seen.find(job); found != seen.end()) {
       const Cost& cost = found->second;
-      aim.seen = fmt::format("{:.4f} (median {:.1f} % more){}", cost.least, cost.noise * 100,
-                             cost.noisy() ? ", too noisy: too much else runs on the machine" : "");
+      aim.seen = seen_text(cost);
       aim.reached = !cost.noisy() && cost.least <= most;
     }
     all.push_back(std::move(aim));
@@ -155,9 +164,7 @@ Result<Seen> seen_costs(const Figures& figures) {
     for (const Cell& each : {cell, stock}) {
       if (auto all = counted(each); !all) return fail(all.error().message);
     }
-    const Cost own = cost_of(cell.spread(instructions));
-    const Cost base = cost_of(stock.spread(instructions));
-    seen.instructions[job] = {.least = own.least / base.least, .noise = std::max(own.noise, base.noise)};
+    seen.instructions[job] = ratio_of(cost_of(cell.spread(instructions)), cost_of(stock.spread(instructions)));
     seen.driver_instructions[job] = cost_of(cell.spread(driver_instructions));
     seen.transactions[job] = cost_of(cell.spread(transactions));
   }
@@ -207,6 +214,21 @@ std::vector<Aim> judge(const Seen& seen, const Limits& limits) {
   judge_each("instructions of the borrower against the stock driver's", seen.instructions, limits.instructions, all);
   judge_each("instructions in smartio_nvme", seen.driver_instructions, limits.driver_instructions, all);
   judge_each("transactions on the cable", seen.transactions, limits.transactions, all);
+  return all;
+}
+
+std::vector<Aim> judge_lent(const Figures& figures) {
+  std::vector<Aim> all;
+  for (const Cell& cell : cells(figures)) {
+    if (cell.scenario().driver != Driver::lent) continue;
+    const Cell own = cell.same_job(*find_scenario(cell.scenario().stock));
+    if (own.empty()) continue;
+    const Cost cost = ratio_of(cost_of(cell.spread(instructions)), cost_of(own.spread(instructions)));
+    all.push_back({.what = fmt::format("{}, instructions on a lent drive at most {:.2f} of the own one's",
+                                       cell.job().name, kMostLent),
+                   .seen = seen_text(cost),
+                   .reached = !cost.noisy() && cost.least <= kMostLent});
+  }
   return all;
 }
 

@@ -14,6 +14,8 @@ namespace smartio::bench_compare {
 
 /// A run is worse if it exceeds the limit by this part of it.
 inline constexpr double kWorse = 0.01;
+/// The most instructions of an I/O on a drive that is lent whole, against the same driver on the host's own drive.
+inline constexpr double kMostLent = 1.05;
 /// A run whose median exceeds the least by more can't tell.
 inline constexpr double kNoise = 0.02;
 
@@ -54,5 +56,8 @@ Result<Limits> limits_from(std::string_view text);
 
 /// A line for each figure of `limits`: reached unless the run's is worse, missing, or too noisy.
 std::vector<Aim> judge(const Seen& seen, const Limits& limits);
+/// A line for each job that was measured on a drive that is lent whole, and on the host's own: reached unless the
+/// least of the rounds exceeds kMostLent, or the run is too noisy.
+std::vector<Aim> judge_lent(const Figures& figures);
 
 }  // namespace smartio::bench_compare

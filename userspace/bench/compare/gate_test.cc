@@ -12,6 +12,7 @@ namespace smartio::bench_compare {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 /// Three rounds: the driver's own instructions, those of the borrower, transactions.
@@ -171,6 +172,26 @@ TEST(Gate, CountersThatSayNothingFail) {
   EXPECT_THAT(seen_costs(renamed).error().message, HasSubstr("smartio_nvme"));
   const auto blind = changed(run, [](Measured& one, Tally&) { one.ledger.erase("posted completion"); });
   EXPECT_THAT(seen_costs(blind).error().message, HasSubstr("completion"));
+}
+
+TEST(Gate, ALentDriveIsHeldToTheOwnOne) {
+  const auto run = [](double lent, double again) {
+    Figures figures;
+    for (const char* job : {"read-4k-qd1", "write-4k-qd32"}) {
+      figures.measured.push_back(measured("stock-borrower", job, 0, 20000, 20));
+      figures.measured.push_back(measured("lent", job, 0, lent, 20));
+      figures.measured.push_back(measured("lent", job, 1, again, 20));
+    }
+    return judge_lent(figures);
+  };
+  const auto reached = [](const std::vector<Aim>& aims) {
+    return std::ranges::count_if(aims, [](const Aim& aim) { return aim.reached; });
+  };
+  EXPECT_THAT(run(20900, 20900), SizeIs(2));
+  EXPECT_EQ(reached(run(20900, 20900)), 2) << "1.045";
+  EXPECT_EQ(reached(run(22000, 22000)), 0) << "1.1";
+  EXPECT_EQ(reached(run(20000, 24000)), 0) << "too noisy";
+  EXPECT_THAT(judge_lent(some_figures()), IsEmpty());
 }
 
 TEST(Gate, LimitsAreAFile) {
