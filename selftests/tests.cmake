@@ -96,7 +96,7 @@ set(OCFS2_HERE clusterfs/ocfs2-workload)
 set(SHARE_HERE ${SHARE})
 list(REMOVE_ITEM SHARE_HERE share/swap)
 set(FEW share/quota)
-# A few rounds, last on their clusters: they leave the links with a heartbeat of their own, and unload all modules.
+# A few rounds, beside other tests of lending: a shared drive that is attached still would be lost with the modules.
 set(ROUNDS lending/rounds)
 set(ROUGH lending/rough)
 # A host that stands still for half a minute; hosts that swap to the drive.
@@ -133,7 +133,7 @@ if(SMARTIO_LONG)
   list(APPEND FEW share/timer)
 endif()
 
-on_cluster(share star share/ledger ${SHARE_HERE} ${PRESSURE} ${HOSTILE} share/opened-window ${GFS2_HERE} ${ROUNDS})
+on_cluster(share star share/ledger ${SHARE_HERE} ${PRESSURE} ${HOSTILE} share/opened-window ${GFS2_HERE})
 on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS})
 # Not behind faults/removed-ntb: the second window of an NTB that was out may find no room again, and the lent function needs it.
 on_cluster(lending-noiommu pair-noiommu ${LENDING_NOIOMMU})
@@ -155,7 +155,7 @@ on_cluster(windows pair-windows ${WINDOWS})
 # One borrower is enough.
 set(SHARE_PAIR share/pcie-error share/completion-timeout share/dpc)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
-  ${LENDING} lending/in-flight ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR} ${ROUGH})
+  ${LENDING} lending/in-flight ${ROUGH} ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR})
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)
@@ -232,7 +232,7 @@ endif()
 on_cluster(peers pair-peers lending/peer-to-peer lending/drive-to-drive)
 on_cluster(peers-triangle triangle-peers lending/two-lenders)
 # Virtual functions of one device, and a function that two borrowers fight for.
-on_cluster(vfs star-vfs ${VFS})
+on_cluster(vfs star-vfs ${VFS} ${ROUNDS})
 # The image for them has the stock kernel's KVM.
 if(NOT SMARTIO_KERNEL)
   on_cluster(vm pair-vm ${VM})
