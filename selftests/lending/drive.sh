@@ -90,4 +90,5 @@ cut_off() {
 pulled_out() {
 	log_may "$borrower" 'nvme nvme[0-9]+: failure state error detected, request disconnect$'
 	log_may "$borrower" 'I/O error, dev nvme[0-9]+n[0-9]+, sector|Buffer I/O error on dev nvme[0-9]+n[0-9]+,'
+	log_may "$borrower" '(blk_print_req_error|buffer_io_error): [0-9]+ callbacks suppressed'
 }
