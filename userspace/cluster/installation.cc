@@ -26,9 +26,10 @@ Result<Installation> Installation::from_environment() {
   if (flavour != nullptr) found.kernel_flavour = flavour;
   const char* server = std::getenv("SMARTIO_SERVER_IMAGE");
   if (server != nullptr) found.server_image = std::filesystem::absolute(server);
-  if (!found.kernel_flavour.empty() && found.kernel_flavour != "debug" && found.kernel_flavour != "backports") {
-    return fail(fmt::format("SMARTIO_KERNEL={}: there is \"debug\", \"backports\", or nothing for the stock kernel",
-                            found.kernel_flavour));
+  const auto& name = found.kernel_flavour;
+  if (!name.empty() && name != "debug" && name != "backports" && name != "debug-backports") {
+    return fail(fmt::format(
+        "SMARTIO_KERNEL={}: there is \"debug\", \"backports\", \"debug-backports\", or nothing for the stock kernel", name));
   }
   return found;
 }
@@ -44,9 +45,10 @@ Result<void> Installation::check(bool with_fabric) const {
   for (const auto& file : {cache / "tree" / kQemu, kernel(), initrd(), root_image(), kernel_arguments()}) {
     if (!std::filesystem::exists(file))
       return fail(fmt::format("{} is missing: run '{}'", file.string(),
-                              kernel_flavour.empty()      ? "make setup"
-                              : kernel_flavour == "debug" ? "scripts/setup --debug-kernel"
-                                                          : "scripts/setup --backports"));
+                              kernel_flavour.empty()                  ? "make setup"
+                              : kernel_flavour == "debug"           ? "scripts/setup --debug-kernel"
+                              : kernel_flavour == "debug-backports" ? "scripts/setup --debug-backports"
+                                                                    : "scripts/setup --backports"));
   }
   if (with_fabric && !std::filesystem::exists(fabric)) {
     return fail(fmt::format("{} is missing: run 'make build'", fabric.string()));
@@ -64,10 +66,7 @@ Result<void> Installation::check_server() const {
 }
 
 Result<void> Installation::check_vms() const {
-  if (!kernel_flavour.empty()) {
-    return fail(fmt::format("SMARTIO_KERNEL={}: hosts with vms have the stock kernel, whose KVM is in their image",
-                            kernel_flavour));
-  }
+  if (debug_kernel()) return fail(fmt::format("SMARTIO_KERNEL={}: this kernel has no KVM", kernel_flavour));
   if (!std::filesystem::exists(vm_image())) {
     return fail(fmt::format("{} is missing: run 'scripts/setup --vms'", vm_image().string()));
   }

@@ -14,7 +14,7 @@ struct Installation {
   std::filesystem::path top;             ///< the checkout
   std::filesystem::path cache;           ///< $SMARTIO_CACHE
   std::filesystem::path fabric;          ///< the program smartio-fabric
-  std::string kernel_flavour{};          ///< "" for the stock kernel; "debug", "backports": see scripts/setup
+  std::string kernel_flavour{};          ///< "" for the stock kernel; others: see scripts/setup
   std::filesystem::path server_image{};  ///< the disk that server hosts begin with; empty: that of `setup --packaging`
 
   /// From the environment that scripts/cluster sets: SMARTIO_TOP, SMARTIO_CACHE, SMARTIO_FABRIC,
@@ -24,8 +24,10 @@ struct Installation {
   // Uncompressed, so that QEMU starts it at once by its PVH entry. That entry runs code that KASAN instruments before
   // there is a shadow for it. So the debug kernel starts by the ordinary entry.
   [[nodiscard]] std::filesystem::path kernel() const {
-    return guest() / (kernel_flavour == "debug" ? "vmlinuz" : "vmlinux");
+    return guest() / (debug_kernel() ? "vmlinuz" : "vmlinux");
   }
+  /// Whether hosts have a kernel with KASAN and lockdep: slow, and without what Debian's kernels have besides.
+  [[nodiscard]] bool debug_kernel() const { return kernel_flavour.starts_with("debug"); }
   [[nodiscard]] std::filesystem::path initrd() const { return guest() / "initrd"; }
   [[nodiscard]] std::filesystem::path root_image() const { return cache / "guest/root.img"; }
   [[nodiscard]] std::filesystem::path server_root() const {

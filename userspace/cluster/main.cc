@@ -324,7 +324,7 @@ int run(int argc, char** argv) {
   for (auto* command : {up_command, reset_command, boot_command, wait_command}) {
     command
         ->add_option("--patience", patience,
-                     "seconds that a host may take to boot (120; 600 with SMARTIO_KERNEL=debug)")
+                     "seconds that a host may take to boot (120; 600 with a debug kernel)")
         ->check(CLI::PositiveNumber);
   }
 
@@ -345,7 +345,7 @@ int run(int argc, char** argv) {
   }
   Cluster cluster(*installation, StateFolder(installation->run_folder() / name),
                   [](std::string_view line) { fmt::print("{}\n", line), std::fflush(stdout); });
-  if (patience == 0) patience = installation->kernel_flavour == "debug" ? 600 : 120;
+  if (patience == 0) patience = installation->debug_kernel() ? 600 : 120;
   const auto time = std::chrono::seconds(patience);
   up.patience = time;
 
