@@ -84,8 +84,8 @@ guest-overlay: modules ## what hosts get on top of the guest image: the modules,
 	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio guest_programs
 	@$(tree) scripts/guest-overlay
 
-check: ready ## the tests: style, prose, unit tests under sanitizers, fuzzers briefly, emulated clusters (KERNEL=backports: on the second kernel)
-	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms $(if $(filter backports,$(SMARTIO_KERNEL)),--backports)
+check: ready ## the tests: style, prose, unit tests under sanitizers, fuzzers briefly, emulated clusters, a few of them on the second kernel (KERNEL=backports: all)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms $(if $(filter debug,$(SMARTIO_KERNEL)),,--backports)
 	@$(tree) scripts/check
 
 check-unit: ready ## the unit tests under ASan and UBSan
@@ -114,9 +114,9 @@ check-long: ready ## all tests on all clusters: 10 GiB a host, 200 rounds, 50 ro
 	@[ -n "$$SMARTIO_IN_TREE" ] || $(MAKE) --no-print-directory bench-gate
 	@[ -n "$$SMARTIO_IN_TREE" ] || $(MAKE) --no-print-directory check-packages PARTS="disk guide"
 
-check-debug: ## the drivers' tests on a kernel with KASAN, lockdep, kmemleak (built the first time)
-	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --debug-kernel
-	@SMARTIO_KERNEL=debug SHARE_ROUNDS=$(or $(SHARE_ROUNDS),6) FAILOVER_EVENTS=$(or $(FAILOVER_EVENTS),20) LATE_ROUNDS=$(or $(LATE_ROUNDS),6) $(tree) scripts/check guests
+check-debug: ## the drivers' tests on a kernel with KASAN, lockdep, kmemleak, built the first time (KERNEL=debug-backports: the second kernel's source)
+	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet $(if $(filter debug-backports,$(SMARTIO_KERNEL)),--debug-backports,--debug-kernel)
+	@SMARTIO_KERNEL=$(or $(filter debug-backports,$(SMARTIO_KERNEL)),debug) SHARE_ROUNDS=$(or $(SHARE_ROUNDS),6) FAILOVER_EVENTS=$(or $(FAILOVER_EVENTS),20) LATE_ROUNDS=$(or $(LATE_ROUNDS),6) $(tree) scripts/check guests
 
 fuzz: ready ## each fuzzer for FUZZ_S seconds (600)
 	@FUZZ_S=$(or $(FUZZ_S),600) $(tree) scripts/check fuzz

@@ -60,7 +60,7 @@ step_backports_ntb() {
 }
 
 # The modules in use, and an initrd as step_initrd makes it. Checksums are built into this kernel, their algorithms' modules
-# are called otherwise.
+# are called otherwise. Hosts with virtual machines have those of KVM from here (step_vm has the stock kernel's).
 step_backports_guest() {
 	local release part=$cache/guest-backports.part
 	release=$(<"$cache/backports/release")
@@ -68,7 +68,7 @@ step_backports_guest() {
 	mkdir -p "$part"
 	in_tree depmod -b "$cache/backports/root/usr" "$release"
 	grep -vE '^(crc32|crct10dif|xxhash)' "$top/scripts/setup.d/modules.list" >"$part/list"
-	echo crc32c-cryptoapi >>"$part/list"
+	printf '%s\n' crc32c-cryptoapi kvm-amd >>"$part/list"
 	collect_modules "$cache/backports/root/usr/lib/modules/$release" "$part/list" "$cache/backports/ntb" "$part/modules"
 	rm "$part/list"
 	make_initrd "$part/initrd" "$top/selftests/guest/initramfs-init" "$part/modules/usr/lib/modules/$release" \

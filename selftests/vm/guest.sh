@@ -31,7 +31,8 @@ qmp() { echo "$1" 1<> $d/qmp.in; }
 # in_guest_folder HOST NAME 'shell text' [ARGS…]
 in_guest_folder() { local host=$1 name=$2 text=$3; shift 3; sh_on "$host" "d=/run/guest-$name; $guest_words $text" "$@"; }
 
-# vms_ready HOST: the disk is mounted at /run/vms, and KVM and vfio are there. A guest's kernel looks for a counter of its CPU.
+# vms_ready HOST: the disk is mounted at /run/vms, and KVM and vfio are there. The disk has KVM's modules for the stock kernel, another
+# kernel has them among its own. A guest's kernel looks for a counter of its CPU.
 vms_ready() {
 	log_may "$1" 'kvm: kvm \[[0-9]+\]: vcpu0, guest rIP: 0x[0-9a-f]+ Unhandled WRMSR\(0xc0010007\) = 0xffff'
 	sh_on "$1" 'if ! mountpoint -q /run/vms; then
@@ -39,7 +40,7 @@ vms_ready() {
 			mkdir -p /run/vms
 			mount -t erofs -o ro /dev/$disk /run/vms
 		fi
-		if [ ! -e /dev/kvm ]; then
+		if [ ! -e /dev/kvm ] && ! modprobe -q kvm-amd; then
 			while read -r m; do lsmod | grep -q "^$(basename $m .ko | tr - _) " || insmod /run/vms/modules/$m; done < /run/vms/modules/order
 		fi
 		modprobe -a vfio-pci vfio_iommu_type1'
