@@ -12,7 +12,7 @@ booted_up() {
 	until_true 900 "$1 to finish its boot" settled "$1" || { on "$1" systemctl --failed --no-legend; return 1; }
 }
 loaded() { sh_on "$1" '[ -d /sys/module/$1 ]' "$2"; }
-# reboot_host HOST [SECONDS [-f]]: as an administrator reboots it, with all its services; -f: without stopping them. It goes down in SECONDS.
+# reboot_host HOST [SECONDS [-f]]: as an administrator reboots it, with all its services; -f: without stopping them. It may take SECONDS to stop.
 reboot_host() {
 	log_may "$1" 'watchdog: watchdog0: watchdog did not stop!$'
 	log_may "$1" 'reboot: Restarting system$'
