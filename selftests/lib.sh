@@ -202,6 +202,16 @@ port_errors_may() {
 port_above() { sh_on "$1" 'basename "$(dirname "$(readlink -f /sys/bus/pci/devices/$1)")"' "$2"; }
 # dpc_trigger HOST PORT: sets the software trigger of a port that dpc_port is loaded for (PCI Express 6.0, 7.9.14.3, DPC Control).
 dpc_trigger() { sh_on "$1" 'printf "\111\0" | dd of=/sys/bus/pci/devices/$1/config bs=2 seek=$((0xe06 / 2)) count=1 conv=notrunc status=none' "$2"; }
+# dpc_disable HOST PORT: that port contains no error, and reports it instead (DPC Trigger Enable).
+dpc_disable() { sh_on "$1" 'printf "\0\0" | dd of=/sys/bus/pci/devices/$1/config bs=2 seek=$((0xe06 / 2)) count=1 conv=notrunc status=none' "$2"; }
+# time_out_severity HOST PORT FATAL: whether a completion time-out is fatal to the port (7.8.4.4, Uncorrectable Error Severity, bit 14).
+# Its capability is the first of the extended ones.
+time_out_severity() {
+	sh_on "$1" 'at=/sys/bus/pci/devices/$1/config
+		[ "$(od -An -tx2 -j 256 -N 2 $at | tr -d " ")" = 0001 ]
+		byte=$(od -An -tu1 -j 269 -N 1 $at)
+		printf "\\$(printf %o $(($2 ? byte | 64 : byte & ~64)))" | dd of=$at bs=1 seek=269 conv=notrunc status=none' "$2" "$3"
+}
 
 instructions() { cluster instructions lender | jq '.lender | add'; }
 now_ms() { date +%s%3N; }

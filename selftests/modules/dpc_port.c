@@ -4,6 +4,8 @@
  * for a root port that has none, as QEMU's. The module adds the capability to
  * the port's configuration space, with its software trigger and without the
  * extensions for root ports. The kernel's driver "dpc" then binds to the port.
+ * An uncorrectable error that the port detects triggers it, and so does an error
+ * message from below, as far as DPC Control enables that.
  * While the port contains an error, its link is down: the bus below is in reset,
  * and its configuration space reads as ones. Otherwise the link is active, unless
  * the parameter "active" says that the port must not report it.
@@ -31,6 +33,9 @@ MODULE_PARM_DESC(contained_count, "errors contained so far");
 #define DPC_CTL_EN		(PCI_EXP_DPC_CTL_EN_FATAL | PCI_EXP_DPC_CTL_EN_NONFATAL)
 #define DPC_CTL_RW		(DPC_CTL_EN | PCI_EXP_DPC_CTL_INT_EN)
 #define DPC_STATUS_RW1C		(PCI_EXP_DPC_STATUS_TRIGGER | PCI_EXP_DPC_STATUS_INTERRUPT)
+#define ROOT_RECEIVED		(PCI_ERR_ROOT_UNCOR_RCV | PCI_ERR_ROOT_MULTI_UNCOR_RCV | \
+				 PCI_ERR_ROOT_FIRST_FATAL | PCI_ERR_ROOT_NONFATAL_RCV | \
+				 PCI_ERR_ROOT_FATAL_RCV)
 
 static struct pci_dev *dpc;
 static struct pci_ops *stock_ops;	/* of the port's bus */
@@ -39,6 +44,7 @@ static int last_capability;
 static DEFINE_RAW_SPINLOCK(registers);	/* the members below; x86 takes no pci_lock */
 static u16 control;
 static u16 status;
+static u16 source;
 static bool contained;
 
 static void dpc_port_interrupt(struct irq_work *work);
@@ -73,21 +79,64 @@ static void dpc_port_link(bool up)
 	contained = !up;
 }
 
-static void dpc_port_control(u16 value)
+static void dpc_port_contain(u16 reason, u16 requester)
 {
-	control = value & DPC_CTL_RW;
-	if (!(value & DPC_SW_TRIGGER) || !(control & DPC_CTL_EN) ||
-	    contained)
-		return;
-	status = PCI_EXP_DPC_STATUS_TRIGGER |
-		 PCI_EXP_DPC_STATUS_TRIGGER_RSN_IN_EXT |
-		 PCI_EXP_DPC_STATUS_TRIGGER_RSN_SW_TRIGGER;
+	status = PCI_EXP_DPC_STATUS_TRIGGER | reason;
+	source = requester;
 	contained_count++;
 	dpc_port_link(false);
 	if (control & PCI_EXP_DPC_CTL_INT_EN) {
 		status |= PCI_EXP_DPC_STATUS_INTERRUPT;
 		schedule_work(&find_vector);
 	}
+}
+
+static u32 dpc_port_aer(int at)
+{
+	u32 value;
+
+	stock_ops->read(dpc->bus, dpc->devfn, dpc->aer_cap + at, 4, &value);
+	return value;
+}
+
+/*
+ * Contains an error that QEMU's port has signalled to its root complex. A port
+ * with DPC signals none: the message is cleared in Root Error Status, which is
+ * read here before the kernel reads it. Severity, mask and message are QEMU's.
+ */
+static void dpc_port_errors(void)
+{
+	u32 received, requester, uncorrectable;
+	bool fatal;
+
+	if (contained || !(control & DPC_CTL_EN))
+		return;
+	received = dpc_port_aer(PCI_ERR_ROOT_STATUS) & ROOT_RECEIVED;
+	fatal = received & PCI_ERR_ROOT_FATAL_RCV;
+	if (!fatal && !(received && control & PCI_EXP_DPC_CTL_EN_NONFATAL))
+		return;
+	requester = dpc_port_aer(PCI_ERR_ROOT_ERR_SRC) >> 16;
+	stock_ops->write(dpc->bus, dpc->devfn,
+			 dpc->aer_cap + PCI_ERR_ROOT_STATUS, 4, received);
+	uncorrectable = dpc_port_aer(PCI_ERR_UNCOR_STATUS) &
+			~dpc_port_aer(PCI_ERR_UNCOR_MASK);
+	if (fatal)
+		uncorrectable &= dpc_port_aer(PCI_ERR_UNCOR_SEVER);
+	if (uncorrectable)
+		dpc_port_contain(PCI_EXP_DPC_STATUS_TRIGGER_RSN_UNCOR, 0);
+	else
+		dpc_port_contain(fatal ? PCI_EXP_DPC_STATUS_TRIGGER_RSN_FE :
+					 PCI_EXP_DPC_STATUS_TRIGGER_RSN_NFE,
+				 requester);
+}
+
+static void dpc_port_control(u16 value)
+{
+	control = value & DPC_CTL_RW;
+	if ((value & DPC_SW_TRIGGER) && (control & DPC_CTL_EN) && !contained)
+		dpc_port_contain(PCI_EXP_DPC_STATUS_TRIGGER_RSN_IN_EXT |
+					 PCI_EXP_DPC_STATUS_TRIGGER_RSN_SW_TRIGGER,
+				 0);
 }
 
 static void dpc_port_status(u16 value)
@@ -105,7 +154,7 @@ static u32 dpc_port_dword(int at, u32 stock)
 	case DPC_AT + 4:
 		return PCI_EXP_DPC_CAP_SW_TRIGGER | (u32)control << 16;
 	case DPC_AT + 8:
-		return status;
+		return status | (u32)source << 16;
 	}
 	if (at == last_capability)
 		return (stock & 0xfffff) | DPC_AT << 20;
@@ -121,16 +170,23 @@ static u32 dpc_port_dword(int at, u32 stock)
 static int dpc_port_read(struct pci_bus *bus, unsigned int devfn, int where,
 			 int size, u32 *value)
 {
+	int ret, dword = where & ~3;
 	unsigned long flags;
-	int ret;
 
 	if (bus != dpc->bus || devfn != dpc->devfn)
 		return stock_ops->read(bus, devfn, where, size, value);
-	ret = stock_ops->read(bus, devfn, where & ~3, 4, value);
+	/* The handlers of the port's interrupt read these. */
+	if (dword == DPC_AT + PCI_EXP_DPC_STATUS ||
+	    dword == dpc->aer_cap + PCI_ERR_ROOT_STATUS) {
+		raw_spin_lock_irqsave(&registers, flags);
+		dpc_port_errors();
+		raw_spin_unlock_irqrestore(&registers, flags);
+	}
+	ret = stock_ops->read(bus, devfn, dword, 4, value);
 	if (ret)
 		return ret;
 	raw_spin_lock_irqsave(&registers, flags);
-	*value = dpc_port_dword(where & ~3, *value) >> (where & 3) * 8;
+	*value = dpc_port_dword(dword, *value) >> (where & 3) * 8;
 	raw_spin_unlock_irqrestore(&registers, flags);
 	if (size < 4)
 		*value &= BIT(size * 8) - 1;
@@ -204,7 +260,8 @@ static int __init dpc_port_init(void)
 	if (!dpc)
 		return -ENODEV;
 	last_capability = dpc_port_find_last();
-	if (last_capability < 0 || dpc->dpc_cap || !dpc->subordinate ||
+	if (last_capability < 0 || dpc->dpc_cap || !dpc->aer_cap ||
+	    !dpc->subordinate ||
 	    pci_pcie_type(dpc) != PCI_EXP_TYPE_ROOT_PORT) {
 		ret = -ENODEV;
 		goto put;
