@@ -89,7 +89,7 @@ set(SHARE_AGAIN)
 # What the lender's IOMMU has to map. The emulation is slow there (docs/fabric.md), so that a boot of the lender, which maps
 # all of it again, is for check-long.
 set(SHARE_IOMMU share/attach)
-set(LINKS_IOMMU smartio/removed-ntb)
+set(LINKS_IOMMU smartio/removed-ntb smartio/unplaced)
 # Without interrupt remapping an interrupt that moves is a request to the lender.
 set(LENDING_NOIOMMU lending/late-answers)
 set(LENDING_IOMMU)
