@@ -234,7 +234,7 @@ if(SMARTIO_LONG)
   set(VM vm/local vm/lent vm/nic vm/reset vm/lost vm/rounds)
   list(APPEND VM_STAR vm/vf vm/migrate vm/attacks vm/hostile-host vm/three-users)
 endif()
-on_cluster(lending pair-lending lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn
+on_cluster(lending pair-lending smartio_nvme/quirks lending/devices lending/refused lending/forgotten lending/failed-reset lending/stubborn
   lending/narrow ${DEVICES}
   lending/two share/window-taken)
 on_cluster(lending-iommu pair-lending-iommu ${DEVICES_IOMMU})

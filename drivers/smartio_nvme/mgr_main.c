@@ -140,8 +140,10 @@ static unsigned long mgr_quirks(struct pci_dev *pdev)
 	return query.quirks | mgr_quirks_by_parameter(pdev);
 }
 
-static int mgr_map_device(struct mgr *m)
+static int mgr_map_device(struct mgr *m, unsigned long model_quirks)
 {
+	unsigned int bits = model_quirks & NVME_QUIRK_DMA_ADDRESS_BITS_48 ? 48 :
+									    64;
 	struct pci_dev *pdev = m->pdev;
 	int ret;
 
@@ -155,7 +157,7 @@ static int mgr_map_device(struct mgr *m)
 	ret = -ENOMEM;
 	if (!m->bar)
 		goto release;
-	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(bits));
 	if (ret)
 		goto unmap;
 	dma_set_min_align_mask(&pdev->dev, NVME_CTRL_PAGE_SIZE - 1);
@@ -182,13 +184,23 @@ static void mgr_unmap_device(struct mgr *m)
 	pci_disable_device(m->pdev);
 }
 
-/* Vector 0 is the admin queue's, the others are for clients. */
+/*
+ * Vector 0 is the admin queue's, the others are for clients. A model that needs
+ * one vector for all queues has none for them: no two hosts can have the same.
+ */
 static int mgr_setup_irq(struct mgr *m)
 {
 	struct pci_dev *pdev = m->pdev;
 	int count = pci_msix_vec_count(pdev);
+	unsigned int types = PCI_IRQ_ALL_TYPES;
 	int ret;
 
+	if (m->ctrl.quirks & NVME_QUIRK_BROKEN_MSI)
+		types &= ~PCI_IRQ_MSI;
+	if (count > 0 && (m->ctrl.quirks & NVME_QUIRK_SINGLE_VECTOR)) {
+		pci_info(pdev, "its model has one interrupt for all queues: clients can only poll\n");
+		count = 1;
+	}
 	if (count > 0)
 		ret = pci_alloc_irq_vectors(pdev, 1,
 					    min(count, MGR_MAX_PAIRS + 1),
@@ -197,7 +209,7 @@ static int mgr_setup_irq(struct mgr *m)
 		ret = -ENODEV;
 	if (ret < 0) {
 		dev_info(&pdev->dev, "no MSI-X: clients can only poll\n");
-		ret = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_ALL_TYPES);
+		ret = pci_alloc_irq_vectors(pdev, 1, 1, types);
 		if (ret < 0)
 			return ret;
 	}
@@ -372,7 +384,7 @@ static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!m)
 		return -ENOMEM;
 	ctrl = &m->ctrl;
-	ret = mgr_map_device(m);
+	ret = mgr_map_device(m, model_quirks);
 	if (ret)
 		goto free;
 	ret = mgr_adminq_alloc(m);

@@ -142,6 +142,14 @@ static void mgr_close(struct smartio_session *s)
 	kvfree(session);
 }
 
+/* Of a client's queue. One command in flight takes two. */
+static u32 mgr_max_entries(const struct mgr *m)
+{
+	return m->ctrl.quirks & NVME_QUIRK_QDEPTH_ONE ?
+		       2 :
+		       NVME_CAP_MQES(m->ctrl.cap) + 1;
+}
+
 static int mgr_attach(struct mgr_session *session,
 		      const struct snvme_request *request,
 		      struct snvme_attach_reply *reply)
@@ -175,8 +183,7 @@ static int mgr_attach(struct mgr_session *session,
 	reply->version = cpu_to_le16(SNVME_VERSION);
 	reply->cntlid = cpu_to_le16(session->vctrl->cntlid);
 	reply->queue_pairs = cpu_to_le16(pairs);
-	reply->max_entries =
-		cpu_to_le16(min(NVME_CAP_MQES(m->ctrl.cap) + 1, 0xffffU));
+	reply->max_entries = cpu_to_le16(min(mgr_max_entries(m), 0xffffU));
 	reply->cap = cpu_to_le64(admin_rewrite_cap(m->ctrl.cap));
 	reply->vs = cpu_to_le32(m->ctrl.vs);
 	reply->max_bytes = cpu_to_le32(unit << m->mdts);
@@ -265,8 +272,7 @@ static int mgr_answer(struct smartio_session *s, const void *message,
 	struct snvme_request request;
 	int ret;
 
-	ret = snvme_check_request(message, size,
-				  NVME_CAP_MQES(m->ctrl.cap) + 1, &request);
+	ret = snvme_check_request(message, size, mgr_max_entries(m), &request);
 	if (ret)
 		return ret;
 	if (mgr_incarnation(m) != session->incarnation)
