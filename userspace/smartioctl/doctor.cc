@@ -18,10 +18,16 @@ namespace {
 
 using nlohmann::json;
 
-/// Where x86 takes interrupt messages (drivers/ntb_smartio/link.h): the first window covers it, or another one is set
-/// to it.
+/// Where x86 takes interrupt messages (drivers/ntb_smartio/link.h): a first window that leads to all addresses from 0
+/// on covers it, or another one is set to it.
 constexpr std::uint64_t kInterruptsEnd = 0xfef00000;
 constexpr std::uint64_t kInterruptsSize = 0x100000;
+/// The least of the first window that is enough for a link (docs/ntb-smartio.md). With an IOMMU half of it is for
+/// registers.
+constexpr std::uint64_t kLeastTranslated = 8ULL << 20U;
+constexpr std::uint64_t kLeastPool = 1ULL << 20U;
+/// The largest piece of memory that is aligned to its size, without an IOMMU.
+constexpr std::uint64_t kLargestAligned = 4ULL << 20U;
 
 constexpr std::array<std::string_view, 5> kLevels = {"works", "unknown", "slow", "risk", "fails"};
 constexpr std::array<std::string_view, 3> kRoles = {"lend", "borrow", "both"};
@@ -84,9 +90,12 @@ class Findings {
 };
 
 void judge_modules(const Machine& machine, Findings& findings) {
-  const auto judge = [&](Role role, std::string_view name, std::string_view how) {
+  const auto missing = [&](std::string_view name) {
     const auto found = machine.modules.find(std::string(name));
-    if (found == machine.modules.end() || found->second != ModuleState::missing) return;
+    return found != machine.modules.end() && found->second == ModuleState::missing;
+  };
+  const auto judge = [&](Role role, std::string_view name, std::string_view how) {
+    if (!missing(name)) return;
     findings.about("", role);
     findings.add(Level::fails, "module", fmt::format("The module {} is not installed for this kernel.", name),
                  std::string(how));
@@ -100,7 +109,19 @@ void judge_modules(const Machine& machine, Findings& findings) {
   judge(Role::both, "smartio", kOurs);
   judge(Role::both, "ntb_smartio", kOurs);
   judge(Role::both, "smartio_nvme", kOurs);
-  if (!machine.drives.empty()) judge(Role::lend, "smartio_nvme_mgr", kOurs);
+  judge(Role::borrow, "smartio_pci", kOurs);
+  judge(Role::lend, "smartio_pci_stub", kOurs);
+  if (!machine.drives.empty()) {
+    judge(Role::lend, "smartio_nvme_mgr", kOurs);
+    if (missing("nvme")) {
+      findings.about("", Role::lend);
+      findings.add(
+          Level::unknown, "module-nvme",
+          "The module nvme is not installed for this kernel: its table of quirks is not there, and a drive that "
+          "needs one may fail.",
+          "Use a kernel with CONFIG_BLK_DEV_NVME.");
+    }
+  }
   findings.about("", Role::both);
   if (!machine.multipath) {
     findings.add(Level::unknown, "multipath",
@@ -132,16 +153,33 @@ void judge_remapping(const Machine& machine, Findings& findings) {
   }
 }
 
+std::string iommu_advice(const Machine& machine) {
+  return machine.iommu.empty() ? "Turn VT-d or AMD-Vi on in the firmware's settings (Intel: boot with intel_iommu=on)."
+                               : "Boot without iommu=pt.";
+}
+
+/// Whether window 0 of the other host leads to addresses from 0 on. Else it leads to the pool.
+bool from_zero(const Machine& machine, const Ntb& ntb) {
+  return ntb.translation != Translation::off || machine.flat_window;
+}
+
 /// The IOMMU as the NTB has it: the other host's reach, and whether data is copied.
 void judge_translation(const Machine& machine, const Ntb& ntb, Findings& findings) {
-  const std::string how = machine.iommu.empty()
-                              ? "Turn VT-d or AMD-Vi on in the firmware's settings (Intel: boot with intel_iommu=on)."
-                              : "Boot without iommu=pt.";
   findings.about(ntb.pci, Role::borrow);
   switch (ntb.translation) {
     case Translation::off:
-      findings.add(Level::slow, "iommu-off",
-                   "No IOMMU translates for this NTB: borrowed drives' data is copied through a pool of 4 MiB.", how);
+      if (machine.flat_window) {
+        findings.add(
+            Level::risk, "flat-window",
+            "No IOMMU translates for this NTB, and flat_window=1: the other host reaches all memory of this one.",
+            iommu_advice(machine));
+        break;
+      }
+      findings.add(
+          Level::slow, "iommu-off",
+          fmt::format("No IOMMU translates for this NTB: borrowed drives' data is copied through a pool of {}.",
+                      size_text(machine.pool)),
+          iommu_advice(machine));
       break;
     case Translation::strict:
       findings.add(Level::works, "iommu-strict",
@@ -156,7 +194,45 @@ void judge_translation(const Machine& machine, const Ntb& ntb, Findings& finding
   }
 }
 
-void judge_windows(const Ntb& ntb, Findings& findings) {
+/// Windows with which the link is refused, or the module takes no NTB. `first`: bytes of window 0 that both sides have.
+bool judge_refusal(const Machine& machine, const Ntb& ntb, std::uint64_t first, Findings& findings) {
+  if (ntb.family.to_multiples && ntb.translation == Translation::off) {
+    // Window 0 leads to the pool; one that is shut leads to a page, and to more where there is more of it.
+    std::vector<std::string> large;
+    for (std::size_t i = 0; i < ntb.windows.size(); ++i) {
+      const std::uint64_t most = i == 0 && !machine.flat_window ? machine.pool : kLargestAligned;
+      if (ntb.windows[i].size > most)
+        large.push_back(fmt::format("BAR {} ({}, not {} at most)", ntb.windows[i].number,
+                                    size_text(ntb.windows[i].size), size_text(most)));
+    }
+    const std::string how =
+        iommu_advice(machine) + " Or make both windows 4 MiB or smaller in the firmware's settings.";
+    if (!large.empty() && machine.flat_window) {
+      findings.add(Level::unknown, "windows-multiples",
+                   fmt::format("Its windows lead only to multiples of their size, and no IOMMU translates: with {} the "
+                               "link comes up only if its driver can shut a window.",
+                               fmt::join(large, ", ")),
+                   how);
+    } else if (!large.empty()) {
+      findings.add(Level::fails, "windows-multiples",
+                   fmt::format("Its windows lead only to multiples of their size, and no IOMMU translates: with {} the "
+                               "link is refused.",
+                               fmt::join(large, ", ")),
+                   how);
+      return true;
+    }
+  }
+  const std::uint64_t least = ntb.translation != Translation::off ? kLeastTranslated : kLeastPool;
+  if (first >= least) return false;
+  findings.add(Level::fails, "windows-least",
+               fmt::format("{} of the first window can be used, less than {}: the link is refused, or ntb_smartio does "
+                           "not take the NTB.",
+                           size_text(first), size_text(least)),
+               "Make the first window 4 GiB in the firmware's settings of both hosts.");
+  return true;
+}
+
+void judge_windows(const Machine& machine, const Ntb& ntb, Findings& findings) {
   findings.about(ntb.pci, Role::both);
   if (!ntb.unplaced.empty()) {
     findings.add(
@@ -189,7 +265,8 @@ void judge_windows(const Ntb& ntb, Findings& findings) {
                  fmt::format("The other host's windows are smaller: {} are used here.", fmt::join(less, ", ")),
                  "Choose the same sizes in the firmware's settings of both hosts.");
   }
-  const bool first = inbound.front() >= kInterruptsEnd;
+  if (judge_refusal(machine, ntb, inbound.front(), findings)) return;
+  const bool first = from_zero(machine, ntb) && inbound.front() >= kInterruptsEnd;
   const bool other =
       std::ranges::any_of(inbound | std::views::drop(1), [](std::uint64_t size) { return size >= kInterruptsSize; });
   if (first) {
@@ -198,10 +275,13 @@ void judge_windows(const Ntb& ntb, Findings& findings) {
     findings.add(Level::works, "windows", fmt::format("{}; interrupts pass through a second one.", what));
   } else {
     findings.about(ntb.pci, Role::borrow);
-    findings.add(
-        Level::slow, "windows-small",
-        fmt::format("{}; none carries interrupts, so a timer looks for completions.", what),
-        "Make the first window 4 GiB, or a second one 1 MiB or more, in the firmware's settings of the other host.");
+    findings.add(Level::slow, "windows-small",
+                 fmt::format("{}; none carries interrupts, so a timer looks for completions.", what),
+                 from_zero(machine, ntb)
+                     ? "Make the first window 4 GiB, or a second one 1 MiB or more, in the firmware's "
+                       "settings of both hosts."
+                     : "Make the second window 1 MiB or more in the firmware's settings of both "
+                       "hosts: without an IOMMU the first one leads to the pool only.");
   }
 }
 
@@ -227,8 +307,9 @@ void judge_ntb(const Machine& machine, const Ntb& ntb, Findings& findings) {
     findings.add(Level::fails, "ntb-client", fmt::format("{} uses the NTB's windows.", ntb.client),
                  fmt::format("modprobe -r {}", ntb.client));
   }
+  if (!ntb.family.doubt.empty()) findings.add(Level::unknown, "ntb-family", ntb.family.doubt);
   judge_link(ntb, findings);
-  judge_windows(ntb, findings);
+  judge_windows(machine, ntb, findings);
   judge_translation(machine, ntb, findings);
   std::vector<std::string> others = ntb.neighbours;
   std::erase_if(others, [&](const std::string& pci) {
@@ -262,7 +343,8 @@ void judge_route(const Machine& machine, const Drive& drive, const Route& route,
                      fmt::format("It and the NTB {} are behind one switch ({}) without ACS: the IOMMU does not see "
                                  "requests from one to the other.",
                                  route.ntb, route.bridge),
-                     "Use a switch with ACS, if the borrowers are not trusted.");
+                     "Turn ACS on in the firmware's settings, or use a switch that has it, if the borrowers are not "
+                     "trusted.");
       } else if (translated) {
         findings.add(
             Level::works, "p2p-switch",
@@ -288,16 +370,16 @@ void judge_route(const Machine& machine, const Drive& drive, const Route& route,
       }
       break;
     case Route::Via::root_complex:
-      if (machine.cpu_vendor == "AuthenticAMD" || machine.cpu_vendor == "GenuineIntel" ||
-          machine.cpu_vendor == "HygonGenuine") {
+      if (route.listed) {
         findings.add(Level::works, "p2p-root",
                      fmt::format("Its requests reach the NTB {} through the root complex, past {} bridges.", route.ntb,
                                  route.bridges));
       } else {
-        findings.add(
-            Level::unknown, "p2p-root",
-            fmt::format("Its requests reach the NTB {} through the root complex, if that of this CPU forwards them.",
-                        route.ntb));
+        findings.add(Level::unknown, "p2p-root",
+                     fmt::format("Its requests reach the NTB {} through the root complex, if that forwards them: the "
+                                 "kernel's list (pci_p2pdma) does not have it.",
+                                 route.ntb),
+                     "Put drive and NTB behind one switch, if the drive's reads and writes fail.");
       }
       break;
     case Route::Via::other_root:
@@ -366,7 +448,7 @@ void judge_drive(const Machine& machine, const Drive& drive, Findings& findings)
     case Translation::off:
       findings.add(Level::risk, "lender-iommu-off",
                    "No IOMMU translates for it: a borrower's kernel reaches all memory of this host through it.",
-                   "Turn VT-d or AMD-Vi on, if the borrowers are not trusted.");
+                   iommu_advice(machine));
       break;
     case Translation::strict:
       findings.add(Level::works, "lender-iommu",
@@ -455,6 +537,7 @@ json drive_json(const Drive& drive) {
                                 {"bridge", or_null(route.bridge)},
                                 {"bridges", route.bridges},
                                 {"same_group", route.same_group},
+                                {"listed", route.listed},
                                 {"acs_redirect", or_null(route.redirected)}});
   }
   return result;

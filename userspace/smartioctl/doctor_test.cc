@@ -158,6 +158,42 @@ TEST_F(DoctorSwitchTest, NotRoot) {
   EXPECT_FALSE(seen.fails());
 }
 
+TEST_F(DoctorTest, RootComplexesThatTheKernelKnows) {
+  EXPECT_THAT(findings(), found("p2p-root", Level::works)) << "Zen";
+  machine.cpu("AuthenticAMD", 0x16);
+  EXPECT_THAT(findings(), found("p2p-root", Level::unknown));
+  machine.cpu("GenuineIntel", 6);
+  EXPECT_THAT(findings(), found("p2p-root", Level::unknown));
+  // The head of the root bus: a port, or the function at 00.0.
+  machine.set("0000:00:08.0", "vendor", "0x8086\n");
+  machine.set("0000:00:08.0", "device", "0x2030\n");
+  EXPECT_THAT(findings(), found("p2p-root", Level::works));
+  machine.add("0000:00:00.0", {}, "0x060000", "0x8086", "0x1234");
+  EXPECT_THAT(findings(), found("p2p-root", Level::unknown));
+  machine.set("0000:00:00.0", "device", "0x09a2\n");
+  EXPECT_THAT(findings(), found("p2p-root", Level::works));
+  machine.set("0000:00:00.0", "device", "0x2f00\n");
+  EXPECT_THAT(findings(), found("p2p-root", Level::works));
+}
+
+TEST_F(DoctorTest, OtherRootBusesOfOneSocket) {
+  machine.remove("sys/bus/pci/devices/0000:02:00.0");
+  machine.add_port("0000:40:01.0", {}, false, "pci0000:40");
+  machine.add_drive("0000:41:00.0", {"0000:40:01.0"}, "pci0000:40");
+  EXPECT_THAT(findings(), found("p2p-far", Level::slow)) << "no node is known";
+  machine.set(kNtb, "numa_node", "0\n");
+  machine.set("0000:41:00.0", "numa_node", "0\n");
+  EXPECT_THAT(findings(), found("p2p-root", Level::works));
+  machine.cpu("GenuineIntel", 6);
+  for (const char* port : {"0000:00:08.0", "0000:40:01.0"}) {
+    machine.set(port, "vendor", "0x8086\n");
+    machine.set(port, "device", "0x2031\n");
+  }
+  EXPECT_THAT(findings(), found("p2p-root", Level::works));
+  machine.set("0000:40:01.0", "device", "0x2f01\n");
+  EXPECT_THAT(findings(), found("p2p-root", Level::unknown)) << "within one root bus only";
+}
+
 TEST_F(DoctorTest, AnotherSocket) {
   machine.set(kNtb, "numa_node", "0\n");
   machine.set(kDrive, "numa_node", "1\n");
@@ -181,15 +217,95 @@ TEST_F(DoctorTest, AWindowWithoutAnAddress) {
 }
 
 TEST_F(DoctorTest, SmallWindows) {
-  const auto windows = [&](std::uint64_t first, std::uint64_t second) {
-    machine.set(kNtb, "resource",
-                FakeMachine::bar(0x4000) + FakeMachine::no_bar() + FakeMachine::bar(first) + FakeMachine::no_bar() +
-                    FakeMachine::bar(second) + FakeMachine::no_bar());
-  };
-  windows(64ULL << 20U, 1ULL << 20U);
+  machine.group("1", "DMA", {kNtb});
+  machine.windows(kNtb, 4ULL << 30U, 64ULL << 10U);
   EXPECT_THAT(findings(), found("windows", Level::works));
-  windows(64ULL << 20U, 64ULL << 10U);
+  machine.windows(kNtb, 64ULL << 20U, 1ULL << 20U);
+  EXPECT_THAT(findings(), found("windows", Level::works));
+  machine.windows(kNtb, 64ULL << 20U, 64ULL << 10U);
   EXPECT_THAT(findings(), found("windows-small", Level::slow));
+}
+
+TEST_F(DoctorTest, WithoutAnIommuTheFirstWindowCarriesNoInterrupts) {
+  const auto second = Contains(Field(&Finding::text, HasSubstr("interrupts pass through a second one")));
+  EXPECT_THAT(findings(), AllOf(found("windows", Level::works), second));
+  machine.windows(kNtb, 4ULL << 30U, 64ULL << 10U);
+  EXPECT_THAT(findings(), AllOf(found("windows-small", Level::slow), Not(found("windows"))));
+  // Passed through is as none.
+  machine.group("1", "identity", {kNtb});
+  EXPECT_THAT(findings(), found("windows-small", Level::slow));
+  machine.put("sys/module/ntb_smartio/parameters/flat_window", "Y\n");
+  EXPECT_THAT(findings(),
+              AllOf(found("windows", Level::works), found("flat-window", Level::risk), Not(found("iommu-off"))));
+}
+
+TEST_F(DoctorTest, WindowsThatAreTooSmallForALink) {
+  machine.windows(kNtb, 1ULL << 20U, 1ULL << 20U);
+  EXPECT_THAT(findings(), AllOf(found("windows", Level::works), Not(found("windows-least"))));
+  machine.windows(kNtb, 512ULL << 10U, 1ULL << 20U);
+  EXPECT_THAT(findings(), AllOf(found("windows-least", Level::fails), Not(found("windows"))));
+  EXPECT_TRUE(diagnosis().fails());
+  machine.group("1", "DMA", {kNtb});
+  machine.windows(kNtb, 8ULL << 20U, 1ULL << 20U);
+  EXPECT_THAT(findings(), AllOf(found("windows", Level::works), Not(found("windows-least"))));
+  machine.windows(kNtb, 4ULL << 20U, 1ULL << 20U);
+  EXPECT_THAT(findings(), found("windows-least", Level::fails));
+  // The other host's count.
+  machine.windows(kNtb, 4ULL << 30U, 64ULL << 20U);
+  machine.set(kNtb, "smartio_link/ntb0/window_sizes",
+              "mw=0 here=0x100000000 there=0x400000 in=0x400000\nmw=1 here=0x4000000 there=0x4000000 in=0x4000000\n");
+  EXPECT_THAT(findings(), found("windows-least", Level::fails));
+}
+
+class DoctorIntelTest : public DoctorTest {
+ protected:
+  void build(const char* device, const char* revision) {
+    machine.set(kNtb, "vendor", "0x8086\n");
+    machine.set(kNtb, "device", std::string(device) + "\n");
+    machine.set(kNtb, "revision", std::string(revision) + "\n");
+    machine.drive_by(kNtb, "ntb_hw_intel");
+    machine.put("sys/module/ntb_hw_intel/refcnt", "1\n");
+  }
+};
+
+TEST_F(DoctorIntelTest, IceLakeWithoutAnIommu) {
+  for (const char* revision : {"0x02", "0x0f"}) {
+    build("0x347e", revision);
+    EXPECT_EQ(read().ntbs[0].family.name, "Intel, generation 4 (Ice Lake)");
+    EXPECT_THAT(findings(), AllOf(found("windows-multiples", Level::fails), Not(found("windows"))));
+  }
+  EXPECT_TRUE(diagnosis().fails());
+  // The pool is aligned to its size. A window that is shut leads to memory like it.
+  machine.windows(kNtb, 4ULL << 20U, 4ULL << 20U);
+  EXPECT_THAT(findings(), AllOf(found("windows", Level::works), Not(found("windows-multiples"))));
+  machine.windows(kNtb, 4ULL << 20U, 8ULL << 20U);
+  EXPECT_THAT(findings(), found("windows-multiples", Level::fails));
+  machine.put("sys/module/ntb_smartio/parameters/pool_mib", "1\n");
+  machine.windows(kNtb, 4ULL << 20U, 4ULL << 20U);
+  EXPECT_THAT(findings(), found("windows-multiples", Level::fails));
+  machine.put("sys/module/ntb_smartio/parameters/flat_window", "Y\n");
+  machine.windows(kNtb, 4ULL << 30U, 64ULL << 20U);
+  EXPECT_THAT(findings(), found("windows-multiples", Level::unknown));
+  EXPECT_FALSE(diagnosis().fails());
+}
+
+TEST_F(DoctorIntelTest, IceLakeWithAnIommu) {
+  build("0x347e", "0x04");
+  machine.group("1", "DMA", {kNtb});
+  EXPECT_THAT(findings(), AllOf(found("windows", Level::works), Not(found("windows-multiples"))));
+  machine.remove("sys/bus/pci/devices/0000:01:00.0/iommu_group");
+  machine.group("2", "identity", {kNtb});
+  EXPECT_THAT(findings(), found("windows-multiples", Level::fails));
+}
+
+TEST_F(DoctorIntelTest, LaterPartsLeadToAnyPage) {
+  build("0x347e", "0x10");
+  EXPECT_EQ(read().ntbs[0].family.name, "Intel, generation 4 (Sapphire Rapids or later)");
+  EXPECT_THAT(findings(), AllOf(found("windows", Level::works), Not(found("windows-multiples"))));
+  build("0x0db4", "0x02");
+  EXPECT_THAT(findings(), AllOf(Not(found("windows-multiples")), Not(found("ntb-family"))));
+  build("0x201c", "0x04");
+  EXPECT_THAT(findings(), found("ntb-family", Level::unknown));
 }
 
 TEST_F(DoctorTest, SmallerWindowsOfTheOtherHost) {
@@ -250,6 +366,20 @@ TEST_F(DoctorTest, Modules) {
   EXPECT_THAT(findings(), found("module", Level::fails));
   machine.put("sys/module/ntb/refcnt", "1\n");
   EXPECT_EQ(read().modules.at("ntb"), ModuleState::loaded);
+}
+
+TEST_F(DoctorTest, ModulesOfFunctionsLentWhole) {
+  const std::string others =
+      "ntb.ko:\nntb_hw_amd.ko:\nsmartio.ko:\nntb_smartio.ko:\nsmartio_nvme.ko:\nsmartio_nvme_mgr.ko:\n";
+  machine.put("lib/modules/6.12.1/modules.dep", others + "smartio_pci.ko:\nnvme.ko:\n");
+  EXPECT_EQ(diagnosis().lend, Level::fails);
+  EXPECT_NE(diagnosis().borrow, Level::fails);
+  machine.put("lib/modules/6.12.1/modules.dep", others + "smartio_pci_stub.ko:\nnvme.ko:\n");
+  EXPECT_NE(diagnosis().lend, Level::fails);
+  EXPECT_EQ(diagnosis().borrow, Level::fails);
+  machine.put("lib/modules/6.12.1/modules.dep", others + "smartio_pci.ko:\nsmartio_pci_stub.ko:\n");
+  EXPECT_THAT(findings(), found("module-nvme", Level::unknown));
+  EXPECT_FALSE(diagnosis().fails());
 }
 
 TEST_F(DoctorTest, Multipath) {

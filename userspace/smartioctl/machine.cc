@@ -56,7 +56,44 @@ constexpr KnownNtb kKnownNtbs[] = {
 };
 
 // This host needs some of these, by its role.
-constexpr std::string_view kModules[] = {"ntb", "smartio", "ntb_smartio", "smartio_nvme", "smartio_nvme_mgr"};
+constexpr std::string_view kModules[] = {
+    "ntb", "smartio", "ntb_smartio", "smartio_nvme", "smartio_nvme_mgr", "smartio_pci", "smartio_pci_stub", "nvme"};
+
+// ntb_hw_intel tells Ice Lake from later parts by the revision (ntb_hw_gen4.h).
+constexpr std::string_view kGeneration4 = "0x347e";
+constexpr std::uint64_t kIceLakeFirst = 0x02;
+constexpr std::uint64_t kIceLakeLast = 0x0f;
+
+// Root complexes that forward requests between their ports, as the kernel has them (drivers/pci/p2pdma.c, 6.12): AMD's
+// since this family, and Intel's with one of these at the head of a root bus.
+constexpr unsigned kZen = 0x17;
+struct Forwarding {
+  std::string_view device;
+  bool across;  ///< also between root buses
+};
+constexpr Forwarding kForwarding[] = {
+    {"0x3c00", false}, {"0x3c01", false}, {"0x2f00", false}, {"0x2f01", false}, {"0x2030", true},
+    {"0x2031", true},  {"0x2032", true},  {"0x2033", true},  {"0x2020", true},  {"0x09a2", true},
+};
+
+std::string doubt_about(const KnownNtb& known) {
+  if (known.driver == "ntb_hw_switchtec") {
+    return "smartio never ran on it. Its driver lets CPUs through, but no drive: a borrower's I/O will fail.";
+  }
+  if (known.driver == "ntb_hw_idt") return "smartio never ran on it.";
+  if (known.driver == "ntb_hw_intel" && known.device != kGeneration4 && known.device != "0x0db4") {
+    return "smartio never ran on it. It works, if a window may lead to address 0.";
+  }
+  return "";
+}
+
+/// Ice Lake's and Sapphire Rapids' have one ID.
+void tell_generation_4(NtbFamily& family, const std::string& revision) {
+  const auto number = parse_number(revision);
+  if (!number || *number < kIceLakeFirst) return;
+  family.to_multiples = *number <= kIceLakeLast;
+  family.name += family.to_multiples ? " (Ice Lake)" : " (Sapphire Rapids or later)";
+}
 
 std::optional<NtbFamily> family_of(const Pci& pci, const std::string& function) {
   const std::string vendor = pci.text(function, "vendor");
@@ -65,7 +102,11 @@ std::optional<NtbFamily> family_of(const Pci& pci, const std::string& function) 
   for (const KnownNtb& known : kKnownNtbs) {
     if (known.vendor != vendor) continue;
     if (known.device.empty() ? !what.starts_with(kOtherBridgeClass) : known.device != device) continue;
-    NtbFamily family{.name = std::string(known.name), .driver = std::string(known.driver), .window_bars = {}};
+    NtbFamily family;
+    family.name = known.name;
+    family.driver = known.driver;
+    family.doubt = doubt_about(known);
+    if (device == kGeneration4) tell_generation_4(family, pci.text(function, "revision"));
     for (const unsigned bar : known.windows) {
       if (bar != 0) family.window_bars.push_back(bar);
     }
@@ -178,7 +219,23 @@ Ntb read_ntb(const Sysfs& sysfs, const Pci& pci, const std::string& name, NtbFam
   return ntb;
 }
 
-Route read_route(const Pci& pci, const Drive& drive, const Ntb& ntb) {
+/// The first function of a root bus stands for its root complex, if it is at 00.0 or a port.
+bool forwards(const Pci& pci, const std::string& root, bool across) {
+  const auto all = pci.functions();
+  const auto first = std::ranges::find_if(
+      all, [&](const std::string& name) { return pci.root(name) == root && pci.bridges(name).empty(); });
+  if (first == all.end() || pci.text(*first, "vendor") != "0x8086") return false;
+  if (!first->ends_with(":00.0") && !pci.text(*first, "class").starts_with(kPciBridgeClass)) return false;
+  const auto known = std::ranges::find(kForwarding, pci.text(*first, "device"), &Forwarding::device);
+  return known != std::end(kForwarding) && (known->across || !across);
+}
+
+bool is_listed(const Machine& machine, const Pci& pci, const std::string& a, const std::string& b) {
+  if (machine.cpu_vendor == "AuthenticAMD" && machine.cpu_family >= kZen) return true;
+  return forwards(pci, a, a != b) && (a == b || forwards(pci, b, true));
+}
+
+Route read_route(const Machine& machine, const Pci& pci, const Drive& drive, const Ntb& ntb) {
   Route route;
   route.ntb = ntb.pci;
   route.same_group = !drive.group.empty() && drive.group == ntb.group;
@@ -188,9 +245,13 @@ Route read_route(const Pci& pci, const Drive& drive, const Ntb& ntb) {
   const auto common = static_cast<std::size_t>(end - above_drive.begin());
   route.bridges = static_cast<unsigned>(above_drive.size() + above_ntb.size() - 2 * common + (common == 0 ? 0 : 1));
   if (common == 0) {
-    const bool far =
-        pci.root(drive.pci) != pci.root(ntb.pci) || (drive.node >= 0 && ntb.node >= 0 && drive.node != ntb.node);
+    const std::string drive_root = pci.root(drive.pci);
+    const std::string ntb_root = pci.root(ntb.pci);
+    // A socket has several root buses.
+    const bool nodes_known = drive.node >= 0 && ntb.node >= 0;
+    const bool far = nodes_known ? drive.node != ntb.node : drive_root != ntb_root;
     route.via = far ? Route::Via::other_root : Route::Via::root_complex;
+    route.listed = is_listed(machine, pci, drive_root, ntb_root);
     return route;
   }
   route.via = Route::Via::one_switch;
@@ -246,6 +307,9 @@ bool is_borrowed(const Sysfs& sysfs, const std::string& pci) {
 void read_cpus(const std::filesystem::path& file, Machine& machine) {
   has_line(file, [&](std::string_view line) {
     if (line.starts_with("processor")) ++machine.cpus;
+    if (line.starts_with("cpu family")) {
+      machine.cpu_family = static_cast<unsigned>(parse_number(trimmed(line.substr(line.find(':') + 1))).value_or(0));
+    }
     if (line.starts_with("vendor_id")) machine.cpu_vendor = printable(trimmed(line.substr(line.find(':') + 1)));
     return false;
   });
@@ -261,6 +325,11 @@ Machine read_machine(const Sysfs& sysfs, const std::filesystem::path& root, cons
   machine.iommu = read_iommu(sysfs);
   machine.remapping = read_remapping(sysfs);
   machine.multipath = read_multipath(sysfs, root / ("boot/config-" + machine.kernel));
+  const std::string parameters = "module/ntb_smartio/parameters";
+  machine.flat_window = sysfs.text(parameters + "/flat_window") == "Y";
+  if (const auto mib = parse_number(sysfs.text(parameters + "/pool_mib"))) {
+    machine.pool = std::clamp<std::uint64_t>(*mib, 1, 4) << 20U;
+  }
   const auto folder = root / "lib/modules" / machine.kernel;
   for (const std::string_view name : kModules) machine.modules[std::string(name)] = module_state(sysfs, folder, name);
   for (const std::string& name : pci.functions()) {
@@ -273,7 +342,7 @@ Machine read_machine(const Sysfs& sysfs, const std::filesystem::path& root, cons
   for (const std::string& name : pci.functions()) {
     if (pci.text(name, "class") != kNvmeClass || is_borrowed(sysfs, name)) continue;
     Drive drive = read_drive(sysfs, pci, name, query);
-    for (const Ntb& ntb : machine.ntbs) drive.routes.push_back(read_route(pci, drive, ntb));
+    for (const Ntb& ntb : machine.ntbs) drive.routes.push_back(read_route(machine, pci, drive, ntb));
     machine.drives.push_back(std::move(drive));
   }
   return machine;

@@ -21,6 +21,8 @@ struct NtbFamily {
   std::string name;
   std::string driver;                 ///< module of the kernel that drives it
   std::vector<unsigned> window_bars;  ///< empty: all that it has behind BAR 0
+  bool to_multiples = false;          ///< a window leads only to multiples of its size
+  std::string doubt;                  ///< what docs/hardware.md expects of one that smartio never ran on
 };
 
 /// The IOMMU as one function has it.
@@ -64,6 +66,7 @@ struct Route {
   std::string bridge;    ///< the last one above both; empty unless one_switch
   unsigned bridges = 0;  ///< that a request passes
   bool same_group = false;
+  bool listed = false;             ///< the kernel knows that the root complex forwards such requests (pci_p2pdma)
   std::optional<bool> redirected;  ///< one_switch: ACS sends requests up; none: not known
 };
 
@@ -84,11 +87,14 @@ enum class ModuleState { loaded, installed, missing };
 struct Machine {
   std::string kernel;      ///< release
   std::string cpu_vendor;  ///< of /proc/cpuinfo: "GenuineIntel"
+  unsigned cpu_family = 0;
   unsigned cpus = 0;
   std::string iommu;              ///< "intel", "amd", "other"; empty: none is on
   std::optional<bool> remapping;  ///< of interrupts; none: not known
   std::optional<bool> multipath;  ///< of nvme-core; none: not known
   bool sees_config = true;        ///< capabilities could be read
+  bool flat_window = false;       ///< of ntb_smartio
+  std::uint64_t pool = 4 << 20;   ///< bytes of ntb_smartio's pool for each link
   std::map<std::string, ModuleState> modules;
   std::vector<Ntb> ntbs;
   std::vector<Drive> drives;
