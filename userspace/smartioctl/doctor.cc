@@ -22,10 +22,12 @@ using nlohmann::json;
 /// on covers it, or another one is set to it.
 constexpr std::uint64_t kInterruptsEnd = 0xfef00000;
 constexpr std::uint64_t kInterruptsSize = 0x100000;
-/// The least of the first window that is enough for a link (docs/ntb-smartio.md). With an IOMMU half of it is for
-/// registers.
-constexpr std::uint64_t kLeastTranslated = 8ULL << 20U;
-constexpr std::uint64_t kLeastPool = 1ULL << 20U;
+/// The bytes of the first window that are enough for a link (docs/ntb-smartio.md). With an IOMMU half of them are for
+/// registers. A link comes up with the least, too, if both sides have just that: then the driver knows it from the
+/// start.
+constexpr std::uint64_t kEnoughTranslated = 8ULL << 20U;
+constexpr std::uint64_t kLeastTranslated = 4ULL << 20U;
+constexpr std::uint64_t kEnoughPool = 1ULL << 20U;
 /// The largest piece of memory that is aligned to its size, without an IOMMU.
 constexpr std::uint64_t kLargestAligned = 4ULL << 20U;
 
@@ -136,6 +138,11 @@ void judge_modules(const Machine& machine, Findings& findings) {
   }
 }
 
+std::string iommu_advice(const Machine& machine) {
+  return machine.iommu.empty() ? "Turn VT-d or AMD-Vi on in the firmware's settings (Intel: boot with intel_iommu=on)."
+                               : "Boot without iommu=pt.";
+}
+
 void judge_remapping(const Machine& machine, Findings& findings) {
   findings.about("", Role::both);
   if (!machine.remapping) {
@@ -148,14 +155,9 @@ void judge_remapping(const Machine& machine, Findings& findings) {
     findings.add(Level::risk, "remapping",
                  "Interrupts are not remapped: a linked host can raise any interrupt of this one.",
                  machine.iommu.empty()
-                     ? "Turn VT-d or AMD-Vi on in the firmware's settings."
+                     ? iommu_advice(machine)
                      : "Turn interrupt remapping (Intel: x2APIC, too) on in the firmware's settings; no intremap=off.");
   }
-}
-
-std::string iommu_advice(const Machine& machine) {
-  return machine.iommu.empty() ? "Turn VT-d or AMD-Vi on in the firmware's settings (Intel: boot with intel_iommu=on)."
-                               : "Boot without iommu=pt.";
 }
 
 /// Whether window 0 of the other host leads to addresses from 0 on. Else it leads to the pool.
@@ -194,7 +196,7 @@ void judge_translation(const Machine& machine, const Ntb& ntb, Findings& finding
   }
 }
 
-/// Windows with which the link is refused, or the module takes no NTB. `first`: bytes of window 0 that both sides have.
+/// Windows with which no link comes up. `first`: bytes of window 0 that both sides have.
 bool judge_refusal(const Machine& machine, const Ntb& ntb, std::uint64_t first, Findings& findings) {
   if (ntb.family.to_multiples && ntb.translation == Translation::off) {
     // Window 0 leads to the pool; one that is shut leads to a page, and to more where there is more of it.
@@ -215,21 +217,23 @@ bool judge_refusal(const Machine& machine, const Ntb& ntb, std::uint64_t first, 
                    how);
     } else if (!large.empty()) {
       findings.add(Level::fails, "windows-multiples",
-                   fmt::format("Its windows lead only to multiples of their size, and no IOMMU translates: with {} the "
-                               "link is refused.",
+                   fmt::format("Its windows lead only to multiples of their size, and no IOMMU translates: with {} no "
+                               "link comes up.",
                                fmt::join(large, ", ")),
                    how);
       return true;
     }
   }
-  const std::uint64_t least = ntb.translation != Translation::off ? kLeastTranslated : kLeastPool;
-  if (first >= least) return false;
-  findings.add(Level::fails, "windows-least",
-               fmt::format("{} of the first window can be used, less than {}: the link is refused, or ntb_smartio does "
-                           "not take the NTB.",
-                           size_text(first), size_text(least)),
+  const bool translated = ntb.translation != Translation::off;
+  const std::uint64_t enough = translated ? kEnoughTranslated : kEnoughPool;
+  if (first >= enough) return false;
+  const bool refused = !translated || first < kLeastTranslated || first < ntb.windows.front().size;
+  findings.add(refused ? Level::fails : Level::unknown, "windows-least",
+               fmt::format("{} of the first window can be used, less than {}: {}.", size_text(first), size_text(enough),
+                           refused ? "the link is refused, or ntb_smartio does not take the NTB"
+                                   : "a link comes up, with little memory for queues and data"),
                "Make the first window 4 GiB in the firmware's settings of both hosts.");
-  return true;
+  return refused;
 }
 
 void judge_windows(const Machine& machine, const Ntb& ntb, Findings& findings) {
@@ -306,6 +310,10 @@ void judge_ntb(const Machine& machine, const Ntb& ntb, Findings& findings) {
   } else if (!ntb.client.empty() && ntb.client != "ntb_smartio") {
     findings.add(Level::fails, "ntb-client", fmt::format("{} uses the NTB's windows.", ntb.client),
                  fmt::format("modprobe -r {}", ntb.client));
+  }
+  if (!ntb.refused.empty()) {
+    findings.add(Level::fails, "link-refused", fmt::format("The link is refused: {}.", ntb.refused),
+                 "See the kernel's log, and smartioctl doctor on the other host.");
   }
   if (!ntb.family.doubt.empty()) findings.add(Level::unknown, "ntb-family", ntb.family.doubt);
   judge_link(ntb, findings);
@@ -438,11 +446,11 @@ void judge_drive(const Machine& machine, const Drive& drive, Findings& findings)
         Level::works, "sgl",
         *drive.sgl ? "It takes SGLs: one descriptor for data of many pages." : "It takes no SGLs: PRP lists are used.");
   }
-  if (drive.cmb) {
-    findings.add(Level::works, "cmb",
-                 *drive.cmb ? "It has a controller memory buffer, for borrowers' submission queues."
-                            : "It has no controller memory buffer: submission queues are in the lender's memory.");
-  }
+  findings.add(Level::works, "cmb",
+               drive.cmb
+                   ? "It has a controller memory buffer, for borrowers' submission queues."
+                   : "The kernel shows no controller memory buffer of it. Without one submission queues are in the "
+                     "lender's memory.");
   judge_link(drive, findings);
   switch (drive.translation) {
     case Translation::off:

@@ -249,6 +249,8 @@ TEST_F(DoctorTest, WindowsThatAreTooSmallForALink) {
   machine.windows(kNtb, 8ULL << 20U, 1ULL << 20U);
   EXPECT_THAT(findings(), AllOf(found("windows", Level::works), Not(found("windows-least"))));
   machine.windows(kNtb, 4ULL << 20U, 1ULL << 20U);
+  EXPECT_THAT(findings(), AllOf(found("windows-least", Level::unknown), found("windows", Level::works)));
+  machine.windows(kNtb, 2ULL << 20U, 1ULL << 20U);
   EXPECT_THAT(findings(), found("windows-least", Level::fails));
   // The other host's count.
   machine.windows(kNtb, 4ULL << 30U, 64ULL << 20U);
@@ -402,6 +404,25 @@ TEST_F(DoctorTest, QueuePairs) {
   EXPECT_THAT(findings(), found("queues", Level::fails));
   machine.set(kDrive, "queue_pairs_total", "3\n");
   EXPECT_THAT(findings(), found("queues", Level::works));
+}
+
+TEST_F(DoctorTest, ALinkThatIsRefused) {
+  machine.set(kNtb, "smartio_link/ntb0/state", "up\n");
+  machine.set(kNtb, "smartio_link/ntb0/reason", "\n");
+  EXPECT_THAT(findings(), Not(found("link-refused")));
+  machine.set(kNtb, "smartio_link/ntb0/state", "refused\n");
+  machine.set(kNtb, "smartio_link/ntb0/reason", "a memory window is too small\n");
+  EXPECT_THAT(findings(), found("link-refused", Level::fails));
+  EXPECT_THAT(findings(), Contains(Field(&Finding::text, "The link is refused: a memory window is too small.")));
+}
+
+TEST_F(DoctorTest, ControllerMemoryBuffer) {
+  // A kernel that can't register it hides it.
+  EXPECT_EQ(doctor_json(read(), diagnosis())["drives"][0]["cmb"], nullptr);
+  EXPECT_THAT(findings(), Contains(Field(&Finding::text, HasSubstr("The kernel shows no controller memory buffer"))));
+  machine.set(kDrive, "nvme/nvme0/cmb", "cmbloc : x00000002\ncmbsz  : x0200001f\n");
+  EXPECT_EQ(doctor_json(read(), diagnosis())["drives"][0]["cmb"], true);
+  EXPECT_THAT(findings(), Contains(Field(&Finding::text, HasSubstr("It has a controller memory buffer"))));
 }
 
 TEST_F(DoctorTest, SlowLinkAndAspm) {

@@ -211,6 +211,8 @@ Ntb read_ntb(const Sysfs& sysfs, const Pci& pci, const std::string& name, NtbFam
     if (window && bar.placed) ntb.windows.push_back(bar);
   }
   for (const std::string& link : sysfs.list(device_path(name) + "/smartio_link")) {
+    const std::string at = fmt::format("{}/smartio_link/{}", device_path(name), link);
+    if (sysfs.text(at + "/state") == "refused") ntb.refused = sysfs.text(at + "/reason");
     ntb.inbound = parse_inbound(sysfs.read(fmt::format("{}/smartio_link/{}/window_sizes", device_path(name), link)));
   }
   for (const unsigned bar : ntb.family.window_bars) {
@@ -281,8 +283,9 @@ Drive read_drive(const Sysfs& sysfs, const Pci& pci, const std::string& name, co
   const std::string below = fmt::format("{}/nvme/{}", device, drive.controller);
   drive.model = sysfs.text(below + "/model");
   drive.serial = sysfs.text(below + "/serial");
-  // "cmbloc : 0x… cmbsz : 0x…" of the stock driver, of a drive that has one.
-  if (drive.driver == "nvme") drive.cmb = sysfs.exists(below + "/cmb") && !sysfs.read(below + "/cmb").empty();
+  // "cmbloc : 0x… cmbsz : 0x…" of the stock driver. It shows a buffer only where the kernel can register it
+  // (pci_p2pdma).
+  if (sysfs.exists(below + "/cmb")) drive.cmb = true;
   if (const auto answer = query.ask(drive.controller)) {
     drive.sgl = answer->sgl;
     drive.queue_pairs = answer->queue_pairs;

@@ -52,6 +52,7 @@ struct Function {
 
 struct Ntb : Function {
   NtbFamily family;
+  std::string refused;                 ///< why the link is refused; empty: it isn't
   std::string client;                  ///< the driver that uses its windows: ntb_smartio; empty: none
   std::vector<Bar> windows;            ///< those that have a size
   std::vector<unsigned> unplaced;      ///< windows of the family without an address, by BAR
@@ -78,7 +79,7 @@ struct Drive : Function {
   std::optional<unsigned> queue_pairs;  ///< for I/O
   bool queue_pairs_at_least = false;    ///< its driver asked for this number, it may have more
   std::optional<bool> sgl;
-  std::optional<bool> cmb;
+  std::optional<bool> cmb;    ///< none: the kernel shows none, and may hide one
   std::vector<Route> routes;  ///< to each NTB
 };
 
