@@ -149,12 +149,13 @@ if(SMARTIO_LONG)
 endif()
 
 on_cluster(share star share/ledger ${SHARE_HERE} ${PRESSURE} ${HOSTILE} share/opened-window ${GFS2_HERE})
-on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} ${FAULTS})
+# The doctor before faults/removed-ntb, too: an NTB that was out may be without a window.
+on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} smartioctl/doctor ${FAULTS})
 # Not behind faults/removed-ntb: the second window of an NTB that was out may find no room again, and the lent function needs it.
 on_cluster(lending-noiommu pair-noiommu ${LENDING_NOIOMMU})
 on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_IOMMU} ${LENDING_IOMMU})
 # side-by-side brings a pair up besides: here, where few tests hold the CPUs of both.
-# What the doctor says depends on the NTBs, the IOMMUs, remapping and groups: pair-switch has it, too.
+# What the doctor says depends on the NTBs, their windows, the IOMMUs, remapping and groups: so it runs on several clusters.
 on_cluster(intel-spr "pair-intel-spr;pair" ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR} ${CLIENT_INTEL_SPR} smartioctl/doctor cluster/side-by-side)
 on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX} smartioctl/doctor)
 on_cluster(client-intel-icx pair-intel-icx-iommu ${CLIENT_INTEL_ICX})
@@ -167,7 +168,7 @@ if(SMARTIO_LONG)
   list(APPEND WINDOWS smartio/echo share/attach)
   on_cluster(windows-intel-spr pair-windows-intel-spr ${WINDOWS})
 endif()
-on_cluster(windows pair-windows ${WINDOWS})
+on_cluster(windows pair-windows smartioctl/doctor ${WINDOWS})
 # One borrower is enough.
 set(SHARE_PAIR share/pcie-error share/completion-timeout share/dpc)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
@@ -181,7 +182,7 @@ endif()
 on_cluster(combining pair-combining ${COMBINING})
 on_cluster(dual-removal pair-dual-removal ${REMOVAL})
 # Last: it leaves the links with a heartbeat of its own.
-on_cluster(dual pair-dual ntb/two-links ${SMARTIOCTL} ${FAILOVER_HERE} lending/automatic)
+on_cluster(dual pair-dual ntb/two-links smartioctl/doctor ${SMARTIOCTL} ${FAILOVER_HERE} lending/automatic)
 if(SMARTIO_LONG)
   on_cluster(dual-iommu pair-dual-iommu ${FAILOVER})
   # Not share/unmapped-page: with the lender's IOMMU on its reads come by eight bytes, and the borrower's kernel limits its reports of faults.
@@ -259,8 +260,21 @@ if(SMARTIO_LONG)
   on_cluster(rough-iommu pair-iommu lending/rough)
   on_cluster(rough-card pair-lending-iommu lending/rough-card)
 endif()
-on_cluster(few star-few ${FEW})
+on_cluster(few star-few smartioctl/doctor ${FEW})
 on_cluster(switch pair-switch share/shared-group smartioctl/doctor)
+if(SMARTIO_LONG)
+  # The doctor on all other topologies. A server has nothing of this checkout. 32 hosts do not fit beside other clusters.
+  get_property(planned GLOBAL PROPERTY plan)
+  file(GLOB topologies RELATIVE ${TOP}/selftests/topologies ${TOP}/selftests/topologies/*.toml)
+  foreach(topology ${topologies})
+    string(REGEX REPLACE "\\.toml$" "" topology ${topology})
+    if(topology MATCHES "^server-|^star-31$" OR (SMARTIO_KERNEL AND topology MATCHES "-vm(-|$)")
+        OR planned MATCHES " ${topology} smartioctl/doctor\n")
+      continue()
+    endif()
+    on_cluster(doctor-${topology} ${topology} smartioctl/doctor)
+  endforeach()
+endif()
 
 # The command that README.md begins with, and others: they bring their clusters up themselves.
 on_cluster(demo "-;star" demo)

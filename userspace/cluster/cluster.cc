@@ -544,12 +544,17 @@ Result<json> Cluster::status() const {
                      {"kind", kind_name(endpoint.kind)},
                      {"pci", pci_address_of(all->topology, host.name, endpoint.name)}};
       if (!drive) device["link"] = all->topology.links[endpoint.index].name;
+      if (drive) {
+        const topology::Drive& that = all->topology.drives[endpoint.index];
+        device.update({{"queue_pairs", that.queue_pairs}, {"cmb", that.cmb}, {"sgl", that.sgl}});
+      }
       value["devices"].push_back(device);
     }
     for (const topology::Device& device : all->topology.devices) {
       if (device.host != host.name) continue;
       value["devices"].push_back({{"name", device.name},
                                   {"kind", topology::type_name(device.type)},
+                                  {"cmb", device.cmb},
                                   {"pci", pci_address_of(all->topology, host.name, device.name)}});
     }
     hosts.push_back(value);
