@@ -29,6 +29,7 @@
 #ifndef _SMARTIO_NVME_CLIENT_H
 #define _SMARTIO_NVME_CLIENT_H
 
+#include <linux/percpu.h>
 #include <linux/scatterlist.h>
 #include <linux/workqueue.h>
 
@@ -164,6 +165,11 @@ enum snvme_stat {
 	SNVME_STATS,
 };
 
+/* Of one CPU. */
+struct snvme_stats {
+	long n[SNVME_STATS];
+};
+
 /**
  * struct snvme_drive_ops - upward calls of a path to its drive
  * @rejoin: queues the next attempt to bring the path up. Any context
@@ -276,7 +282,7 @@ struct snvme_bounce {
  * @bounce: if data is copied
  * @pinned: bit 0: a module reference is held, the disk being claimed
  * @pin_work: drops the reference when the disk isn't claimed any more
- * @stats: counters
+ * @stats: counters, of each CPU
  */
 struct snvme_path {
 	struct nvme_ctrl ctrl;
@@ -341,7 +347,7 @@ struct snvme_path {
 	struct snvme_bounce bounce;
 	unsigned long pinned;
 	struct delayed_work pin_work;
-	atomic_long_t stats[SNVME_STATS];
+	struct snvme_stats __percpu *stats;
 };
 
 static inline struct snvme_path *to_snvme_path(struct nvme_ctrl *ctrl)
@@ -349,10 +355,22 @@ static inline struct snvme_path *to_snvme_path(struct nvme_ctrl *ctrl)
 	return container_of(ctrl, struct snvme_path, ctrl);
 }
 
+/* Any context. Each CPU has its own: no I/O writes to a line that others do. */
 static inline void snvme_count(struct snvme_path *path, enum snvme_stat stat,
 			       long n)
 {
-	atomic_long_add(n, &path->stats[stat]);
+	this_cpu_add(path->stats->n[stat], n);
+}
+
+/* The sum of all CPUs. */
+static inline long snvme_counted(struct snvme_path *path, enum snvme_stat stat)
+{
+	long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(path->stats, cpu)->n[stat]);
+	return sum;
 }
 
 /* The kinds of mapping that an iod has to release. */

@@ -289,7 +289,7 @@ static ssize_t snvme_stat_show(struct device *dev,
 		container_of(attr, struct snvme_stat_attribute, attr);
 
 	return sysfs_emit(buf, "%ld\n",
-			  atomic_long_read(&snvme_from_dev(dev)->stats[a->stat]));
+			  snvme_counted(snvme_from_dev(dev), a->stat));
 }
 
 #define SNVME_STAT(_name, _stat)					\
@@ -405,13 +405,33 @@ static void snvme_delete_ctrl(struct nvme_ctrl *ctrl)
 	nvme_put_ctrl(ctrl);
 }
 
+static void snvme_path_free(struct snvme_path *path)
+{
+	snvme_access_exit(path);
+	free_percpu(path->stats);
+	kfree(path);
+}
+
+/* NULL: out of memory. */
+static struct snvme_path *snvme_path_alloc(void)
+{
+	struct snvme_path *path = kzalloc(sizeof(*path), GFP_KERNEL);
+
+	if (!path)
+		return NULL;
+	path->stats = alloc_percpu(struct snvme_stats);
+	if (!snvme_access_init(path) && path->stats)
+		return path;
+	snvme_path_free(path);
+	return NULL;
+}
+
 static void snvme_free_ctrl(struct nvme_ctrl *ctrl)
 {
 	struct snvme_path *path = to_snvme_path(ctrl);
 
-	snvme_access_exit(path);
 	kvfree(path->queues);
-	kfree(path);
+	snvme_path_free(path);
 	if (atomic_dec_and_test(&snvme_paths))
 		wake_up_all(&snvme_paths_gone);
 }
@@ -481,7 +501,7 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 	struct nvme_ctrl *ctrl;
 	int ret;
 
-	path = kzalloc(sizeof(*path), GFP_KERNEL);
+	path = snvme_path_alloc();
 	if (!path)
 		return ERR_PTR(-ENOMEM);
 	ctrl = &path->ctrl;
@@ -499,11 +519,6 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 					   client->entries);
 	path->max_bytes = min3(path->config.max_bytes, limits->max_bytes,
 			       (u32)SNVME_MAX_BYTES);
-	ret = snvme_access_init(path);
-	if (ret) {
-		kfree(path);
-		return ERR_PTR(ret);
-	}
 	snvme_io_init(path);
 	snvme_path_init(path);
 	INIT_WORK(&ctrl->reset_work, snvme_reset_work);
@@ -513,8 +528,7 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 	ret = nvme_init_ctrl(ctrl, &sdev->dev, &snvme_ctrl_ops,
 			     limits->quirks);
 	if (ret) {
-		snvme_access_exit(path);
-		kfree(path);
+		snvme_path_free(path);
 		return ERR_PTR(ret);
 	}
 	atomic_inc(&snvme_paths);

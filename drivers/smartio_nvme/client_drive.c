@@ -538,7 +538,7 @@ static void snvme_join_success(struct snvme_path *path)
 		 path->config.dma_mode == SNVME_DMA_BOUNCE ?
 		 "data copied" : "data mapped");
 	if (path->client->entries &&
-	    atomic_long_read(&path->stats[SNVME_STAT_JOINS]) == 1)
+	    snvme_counted(path, SNVME_STAT_JOINS) == 1)
 		dev_notice(path->ctrl.device,
 			   "no room for queues of more than %u entries\n",
 			   entries);
