@@ -63,11 +63,13 @@ static __always_inline void snvme_sq_write(struct snvme_queue *q,
 /*
  * Write-combining stores, of the command and of its PRP list, are ordered only
  * by this CPU's own fence, and another CPU may ring for them: so the fence
- * stands before the unlock.
+ * stands before the unlock. An SQ in this host's memory has its lists there
+ * (snvme_queue_place()). The lock and writel() order plain stores.
  */
 static __always_inline void snvme_sq_flush(struct snvme_queue *q)
 {
-	wmb();	/* commands and lists before the doorbell */
+	if (q->sq_io)
+		wmb();	/* commands and lists before the doorbell */
 	if (q->timed && !test_and_set_bit(0, &q->armed))
 		hrtimer_start(&q->timer, ns_to_ktime(SNVME_TIMED_NS),
 			      HRTIMER_MODE_REL);
