@@ -509,9 +509,9 @@ static int snvme_join_admin(struct snvme_path *path, unsigned int gen)
 static int snvme_join_count(struct snvme_path *path, unsigned int *queues,
 			    unsigned int *poll)
 {
-	int count = min_t(unsigned int, path->max_queues,
-			  path->limits.queue_pairs);
-	unsigned int granted;
+	unsigned int granted = path->started ? path->nr_queues + path->nr_poll :
+					       path->max_queues;
+	int count = min_t(unsigned int, granted, path->limits.queue_pairs);
 	int ret;
 
 	ret = nvme_set_queue_count(&path->ctrl, &count);

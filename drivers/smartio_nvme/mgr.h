@@ -193,9 +193,10 @@ enum mgr_reason {
  * @turns_lock: protects @turns, @relays, mgr_session.relays and .ending
  * @turns: commands of clients that wait for their turn, the oldest first
  * @relays: commands of clients that the drive has now
- * @broker_lock: protects @pairs, @nr_pairs, @cmb.pool and
- *	mgr_session.pieces
+ * @broker_lock: protects @pairs, @nr_pairs, @reserved, @cmb.pool,
+ *	mgr_session.pieces and .reserved
  * @nr_pairs: I/O queue pairs that the controller gives
+ * @reserved: of them, set aside for sessions: the sum of mgr_session.reserved
  * @pairs: 1 to @nr_pairs
  * @cmb: controller memory buffer
  * @sessions_lock: protects @sessions and the event state of each, @vctrls and
@@ -249,6 +250,7 @@ struct mgr {
 	unsigned int relays;
 	struct mutex broker_lock;	/* pairs, CMB */
 	unsigned int nr_pairs;
+	unsigned int reserved;
 	struct mgr_pair *pairs;
 	struct mgr_cmb cmb;
 
@@ -331,7 +333,9 @@ struct mgr_vctrl {
  * @s: the session of smartio
  * @incarnation: of the controller at its start; another one: nothing is left
  * @attached: SNVME_ATTACH was answered
- * @granted: queue pairs
+ * @granted: queue pairs that it may have
+ * @reserved: of those, the ones that it has not created yet; none before it
+ *	asked for a number
  * @vctrl: its virtual controller
  * @pieces: of the CMB
  * @event_mask: its Asynchronous Event Configuration
@@ -354,6 +358,7 @@ struct mgr_session {
 	u64 incarnation;
 	bool attached;
 	u16 granted;
+	unsigned int reserved;
 	struct mgr_vctrl *vctrl;
 	struct list_head pieces;
 	u32 event_mask;
@@ -406,7 +411,9 @@ int mgr_sync(struct mgr *m, struct nvme_command *cmd, union nvme_result *result,
 
 /* mgr_queue.c */
 int mgr_pairs_setup(struct mgr *m);
-unsigned int mgr_pairs_available(struct mgr *m, const uuid_t *host);
+unsigned int mgr_pairs_available(struct mgr_session *session);
+unsigned int mgr_pairs_reserve(struct mgr_session *session,
+			       unsigned int wanted);
 unsigned int mgr_pairs_free(struct mgr *m);
 int mgr_pair_create(struct mgr_session *session,
 		    const struct snvme_create *create,

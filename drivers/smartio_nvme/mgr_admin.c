@@ -126,10 +126,17 @@ static int mgr_log_changed(struct mgr_command *c)
 static int mgr_feature_queues(struct mgr_command *c, bool set)
 {
 	u32 asked = le32_to_cpu(c->cmd.common.cdw11);
-	u32 last = c->session->granted - 1;
+	u32 last;
 
 	if (set && ((asked & 0xffff) == 0xffff || asked >> 16 == 0xffff))
 		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
+	if (set)
+		c->session->granted =
+			mgr_pairs_reserve(c->session,
+					  min(asked & 0xffff, asked >> 16) + 1);
+	if (!c->session->granted)
+		return NVME_SC_INTERNAL | NVME_STATUS_DNR;
+	last = c->session->granted - 1;
 	c->result.u32 = cpu_to_le32(last | last << 16);
 	return 0;
 }

@@ -3,6 +3,11 @@
  * The broker of I/O queue pairs: which session has which, how many a host may
  * have, and creating and deleting them on the controller. A pair is deleted,
  * or revoked by a reset, before another session gets it.
+ *
+ * By default a session gets as many as it asks for, while half of the
+ * controller's pairs remain free; MGR_SHARE, while there are any. Set Features
+ * (Number of Queues) says how many that are, and sets them aside for it: hosts
+ * that come at once create theirs in any order.
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -12,10 +17,13 @@
 
 #define DOORBELL_PAGE	4096
 
-static unsigned int queues_per_host = 8;
-module_param(queues_per_host, uint, 0644);
+/* Pairs that a session gets in any case, if they are free. */
+#define MGR_SHARE	8U
+
+static int queues_per_host = -1;
+module_param(queues_per_host, int, 0644);
 MODULE_PARM_DESC(queues_per_host,
-		 "I/O queue pairs that one host may have of a controller; 0: no limit (default 8)");
+		 "I/O queue pairs that one host may have of a controller; 0: no limit; -1: a fair share (default)");
 
 int mgr_pairs_setup(struct mgr *m)
 {
@@ -34,18 +42,41 @@ static unsigned int count_free(struct mgr *m)
 	return count;
 }
 
-/* Under broker_lock: the rest of a host's quota. */
-static unsigned int count_quota(struct mgr *m, const uuid_t *host)
+/* Under broker_lock: the rest of a host's quota, or of a session's share. */
+static unsigned int count_quota(struct mgr_session *session, unsigned int free)
 {
-	unsigned int limit = READ_ONCE(queues_per_host);
-	unsigned int qid, count = 0;
+	int limit = READ_ONCE(queues_per_host);
+	struct mgr *m = session->m;
+	unsigned int qid, host = 0, own = 0;
 
 	if (!limit)
 		return MGR_MAX_PAIRS;
-	for (qid = 1; qid <= MGR_MAX_PAIRS; qid++)
-		count += m->pairs[qid].state != MGR_PAIR_FREE &&
-			 uuid_equal(&m->pairs[qid].session->s->host, host);
-	return limit > count ? limit - count : 0;
+	for (qid = 1; qid <= MGR_MAX_PAIRS; qid++) {
+		const struct mgr_pair *pair = &m->pairs[qid];
+
+		if (pair->state == MGR_PAIR_FREE)
+			continue;
+		own += pair->session == session;
+		host += uuid_equal(&pair->session->s->host,
+				   &session->s->host);
+	}
+	if (limit > 0)
+		return limit > host ? limit - host : 0;
+	return max3(session->reserved, MGR_SHARE - min(own, MGR_SHARE),
+		    free - min(free, m->nr_pairs / 2));
+}
+
+/*
+ * Under broker_lock: how many pairs a session could create, those set aside for
+ * it among them.
+ */
+static unsigned int count_available(struct mgr_session *session)
+{
+	struct mgr *m = session->m;
+	unsigned int free = count_free(m);
+
+	free -= min(free, m->reserved - session->reserved);
+	return min(free, count_quota(session, free));
 }
 
 unsigned int mgr_pairs_free(struct mgr *m)
@@ -58,15 +89,42 @@ unsigned int mgr_pairs_free(struct mgr *m)
 	return count;
 }
 
-/* How many pairs a host could create now. */
-unsigned int mgr_pairs_available(struct mgr *m, const uuid_t *host)
+/* How many pairs a session could create now. */
+unsigned int mgr_pairs_available(struct mgr_session *session)
 {
+	struct mgr *m = session->m;
 	unsigned int count;
 
 	mutex_lock(&m->broker_lock);
-	count = min(count_free(m), count_quota(m, host));
+	count = count_available(session);
 	mutex_unlock(&m->broker_lock);
 	return count;
+}
+
+/*
+ * The session wants @wanted pairs, with those that it has. Return: how many it
+ * may have. They are its own from here on, before it creates them.
+ */
+unsigned int mgr_pairs_reserve(struct mgr_session *session, unsigned int wanted)
+{
+	struct mgr *m = session->m;
+	unsigned int qid, count = 0, more;
+
+	mutex_lock(&m->broker_lock);
+	for (qid = 1; qid <= MGR_MAX_PAIRS; qid++)
+		count += m->pairs[qid].session == session;
+	more = min(wanted - min(wanted, count), count_available(session));
+	m->reserved += more - session->reserved;
+	session->reserved = more;
+	mutex_unlock(&m->broker_lock);
+	return count + more;
+}
+
+/* Under broker_lock. */
+static void mgr_pairs_unreserve(struct mgr_session *session, unsigned int count)
+{
+	session->reserved -= count;
+	session->m->reserved -= count;
 }
 
 static int mgr_delete_one(struct mgr *m, u8 opcode, u16 qid)
@@ -169,7 +227,7 @@ static struct mgr_pair *mgr_pair_take(struct mgr_session *session)
 	unsigned int qid;
 
 	mutex_lock(&m->broker_lock);
-	if (!count_quota(m, &session->s->host))
+	if (!count_available(session))
 		goto out;
 	for (qid = 1; qid <= m->nr_pairs; qid++) {
 		if (m->pairs[qid].state != MGR_PAIR_FREE)
@@ -177,6 +235,7 @@ static struct mgr_pair *mgr_pair_take(struct mgr_session *session)
 		pair = &m->pairs[qid];
 		pair->state = MGR_PAIR_BUSY;
 		pair->session = session;
+		mgr_pairs_unreserve(session, min(session->reserved, 1U));
 		break;
 	}
 out:
@@ -400,6 +459,9 @@ void mgr_pairs_revoke(struct mgr_session *session)
 	unsigned int qid;
 	size_t i;
 
+	mutex_lock(&m->broker_lock);
+	mgr_pairs_unreserve(session, session->reserved);
+	mutex_unlock(&m->broker_lock);
 	/* Pairs of this session don't change otherwise now. */
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++)
 		for (qid = 1; qid <= MGR_MAX_PAIRS; qid++)

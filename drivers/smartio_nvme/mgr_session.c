@@ -168,7 +168,7 @@ static int mgr_attach(struct mgr_session *session,
 				     SNVME_VERSION);
 		return -EPROTONOSUPPORT;
 	}
-	pairs = min(mgr_pairs_available(m, &session->s->host), 0xffffU);
+	pairs = min(mgr_pairs_available(session), 0xffffU);
 	if (!pairs) {
 		dev_warn_ratelimited(m->ctrl.device,
 				     "host %s refused: no I/O queue pair left for it\n",
