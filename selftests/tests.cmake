@@ -150,7 +150,7 @@ endif()
 
 on_cluster(share star share/ledger ${SHARE_HERE} ${PRESSURE} ${HOSTILE} share/opened-window ${GFS2_HERE})
 # The doctor before faults/removed-ntb, too: an NTB that was out may be without a window.
-on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} smartioctl/doctor ${FAULTS})
+on_cluster(noiommu pair-noiommu ${NVME_HERE} ${NTB_HERE} smartioctl/doctor share/large-queues ${FAULTS})
 # Not behind faults/removed-ntb: the second window of an NTB that was out may find no room again, and the lent function needs it.
 on_cluster(lending-noiommu pair-noiommu ${LENDING_NOIOMMU})
 on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_IOMMU} ${LENDING_IOMMU})

@@ -168,6 +168,7 @@ struct link_kept {
  * @pool_pages: its pages
  * @pool_dma: their address for the NTB
  * @pool_size: in bytes
+ * @pool_lacks: the smallest size for which it had no room; 0: it had for all
  * @pool_cut: of that, at the end: the peer's window does not reach it
  * @boot: bootstrap page of this host
  * @boot_dma: its address for the NTB
@@ -259,6 +260,7 @@ struct ntb_link {
 	struct page *pool_pages;
 	dma_addr_t pool_dma;
 	size_t pool_size;
+	size_t pool_lacks;
 	size_t pool_cut;
 
 	struct wire_boot *boot;

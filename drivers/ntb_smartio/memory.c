@@ -130,16 +130,23 @@ int link_pool_narrow(struct ntb_link *link, u64 size)
 	return 0;
 }
 
+/*
+ * Logs the first failure of each size. A larger one than before is no news. The
+ * user of the memory tries again, for as long as it takes.
+ */
 static void *link_pool_alloc(struct ntb_link *link, size_t size,
-			     dma_addr_t *dma)
+			     dma_addr_t *dma, gfp_t gfp)
 {
 	void *cpu = gen_pool_dma_zalloc(link->pool, size, dma);
+	size_t least = READ_ONCE(link->pool_lacks);
 
-	if (!cpu)
-		dev_warn_ratelimited(link->base.dma,
-				     "%s: the pool has no %zu bytes left (pool_mib)\n",
-				     link->base.name, size);
-	return cpu;
+	if (cpu || gfp & __GFP_NOWARN || (least && size >= least) ||
+	    cmpxchg(&link->pool_lacks, least, size) != least)
+		return cpu;
+	dev_warn(link->base.dma,
+		 "%s: the pool has no %zu bytes left (pool_mib)\n",
+		 link->base.name, size);
+	return NULL;
 }
 
 /* Memory that both sides use at once. */
@@ -147,7 +154,7 @@ void *link_alloc(struct ntb_link *link, size_t size, dma_addr_t *dma,
 		 gfp_t gfp)
 {
 	if (link->pool)
-		return link_pool_alloc(link, size, dma);
+		return link_pool_alloc(link, size, dma, gfp);
 	return dma_alloc_coherent(link->base.dma, size, dma, gfp);
 }
 
@@ -164,7 +171,7 @@ void *link_alloc_low(struct ntb_link *link, size_t size, dma_addr_t *dma)
 	void *cpu = NULL;
 
 	if (link->pool)
-		return link_pool_alloc(link, size, dma);
+		return link_pool_alloc(link, size, dma, GFP_KERNEL);
 	for (; !cpu && DMA_BIT_MASK(bits) < mask; bits++) {
 		if (!dma_set_coherent_mask(dev, DMA_BIT_MASK(bits)))
 			cpu = dma_alloc_coherent(dev, size, dma,
@@ -469,7 +476,7 @@ struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 	void *cpu;
 
 	if (link->pool) {
-		cpu = link_pool_alloc(link, size, dma);
+		cpu = link_pool_alloc(link, size, dma, GFP_KERNEL);
 		return cpu ? virt_to_page(cpu) : NULL;
 	}
 	piece = link_piece_get(link, size);

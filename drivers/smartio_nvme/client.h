@@ -43,6 +43,9 @@
 /* Events that came while nvme-core had no request for one out. */
 #define SNVME_EVENTS		8
 #define SNVME_CALL_MS		10000
+/* The smallest queues and requests that are tried, if larger ones don't fit. */
+#define SNVME_ENTRIES_MIN	16
+#define SNVME_BYTES_MIN		SZ_16K
 
 enum snvme_dma_mode {
 	SNVME_DMA_MAP,
@@ -235,6 +238,8 @@ struct snvme_bounce {
  * @dma_dev: data is mapped for it
  * @max_bytes: of one request
  * @no_room: its queues did not fit
+ * @small_requests: @max_bytes is less than it may be, for want of room
+ * @small_queues: so are its queues
  * @access: NULL: this host may do all
  * @access_lock: one at a time changes @access and has @access_reply
  * @access_reply: of the manager
@@ -299,6 +304,8 @@ struct snvme_path {
 	struct device *dma_dev;
 	u32 max_bytes;
 	bool no_room;
+	bool small_requests;
+	bool small_queues;
 	struct snvme_access __rcu *access;
 	struct mutex access_lock;	/* who changes access */
 	struct snvme_access_reply *access_reply;

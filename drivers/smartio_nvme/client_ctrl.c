@@ -373,10 +373,21 @@ static void snvme_stop_ctrl(struct nvme_ctrl *ctrl)
 	path->drive->leave(path);
 }
 
+/* The mirror of snvme_path_memory(), after an error, too. */
+static void snvme_path_memory_free(struct snvme_path *path)
+{
+	unsigned int i;
+
+	for (i = 0; i < path->max_queues; i++) {
+		snvme_slots_free(&path->queues[i]);
+		snvme_queue_free(&path->queues[i]);
+	}
+	snvme_bounce_exit(path);
+}
+
 static void snvme_path_release(struct snvme_path *path)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
-	unsigned int i;
 
 	snvme_io_exit(path);
 	if (ctrl->tagset) {
@@ -387,11 +398,7 @@ static void snvme_path_release(struct snvme_path *path)
 		nvme_remove_admin_tag_set(ctrl);
 		ctrl->admin_tagset = NULL;
 	}
-	for (i = 0; i < path->max_queues; i++) {
-		snvme_slots_free(&path->queues[i]);
-		snvme_queue_free(&path->queues[i]);
-	}
-	snvme_bounce_exit(path);
+	snvme_path_memory_free(path);
 }
 
 static void snvme_delete_ctrl(struct nvme_ctrl *ctrl)
@@ -459,33 +466,75 @@ static const struct nvme_ctrl_ops snvme_ctrl_ops = {
 
 /* ---- creation ---- */
 
-static int snvme_path_resources(struct snvme_path *path)
+/* What stays between sessions: 0 or -ENOMEM. */
+static int snvme_path_memory(struct snvme_path *path)
 {
-	struct snvme_config *config = &path->config;
-	unsigned int i, max, entries;
-	int ret = 0;
+	unsigned int i, entries;
+	int ret;
 
-	max = config->queues ?: num_online_cpus();
-	max = min(max, num_online_cpus()) + config->poll_queues;
-	entries = min_t(unsigned int, config->entries,
+	entries = min_t(unsigned int, path->config.entries,
 			path->limits.max_entries);
 	entries = min_t(unsigned int, entries,
 			NVME_CAP_MQES(path->limits.cap) + 1);
 	entries = snvme_queue_entries(entries, path->max_bytes);
+	for (i = 0; i < path->max_queues; i++) {
+		ret = snvme_queue_alloc(&path->queues[i], path, i, entries,
+					&snvme_io_queue_ops);
+		if (ret)
+			return ret;
+	}
+	if (path->config.dma_mode == SNVME_DMA_BOUNCE)
+		return snvme_bounce_init(path);
+	for (i = 0; i < path->max_queues; i++)
+		snvme_slots_alloc(&path->queues[i]);
+	return 0;
+}
+
+/*
+ * The pool of a host without an IOMMU had no room: for the queues, or beside
+ * them for the data. Return: whether less is worth an attempt.
+ */
+static bool snvme_path_smaller(struct snvme_path *path)
+{
+	bool queues_fit = path->queues[path->max_queues - 1].cq;
+	unsigned int entries = path->queues[0].entries / 2;
+
+	if (queues_fit && path->max_bytes / 2 >= SNVME_BYTES_MIN) {
+		path->max_bytes = round_down(path->max_bytes / 2,
+					     NVME_CTRL_PAGE_SIZE);
+		path->small_requests = true;
+		return true;
+	}
+	if (entries < SNVME_ENTRIES_MIN)
+		return false;
+	path->config.entries = entries;
+	path->small_queues = true;
+	return true;
+}
+
+/* 0; -ENOMEM; -ENOBUFS: not even the smallest sizes fit into the pool. */
+static int snvme_path_resources(struct snvme_path *path)
+{
+	struct snvme_config *config = &path->config;
+	unsigned int max;
+	bool again;
+	int ret;
+
+	max = config->queues ?: num_online_cpus();
+	max = min(max, num_online_cpus()) + config->poll_queues;
 	path->queues = kvcalloc(max, sizeof(*path->queues), GFP_KERNEL);
 	if (!path->queues)
 		return -ENOMEM;
 	path->max_queues = max;
-	for (i = 0; i < max && !ret; i++)
-		ret = snvme_queue_alloc(&path->queues[i], path, i, entries,
-					&snvme_io_queue_ops);
-	if (ret)
-		return ret;
-	if (config->dma_mode == SNVME_DMA_BOUNCE)
-		return snvme_bounce_init(path);
-	for (i = 0; i < max; i++)
-		snvme_slots_alloc(&path->queues[i]);
-	return 0;
+	for (;;) {
+		ret = snvme_path_memory(path);
+		if (ret != -ENOMEM || smartio_dma_scattered(path->sdev))
+			return ret;
+		again = snvme_path_smaller(path);
+		snvme_path_memory_free(path);
+		if (!again)
+			return -ENOBUFS;
+	}
 }
 
 /*
@@ -514,9 +563,10 @@ struct snvme_path *snvme_path_create(struct snvme_client *client,
 	path->era = sdev->era;
 	path->dma_dev = smartio_dma_device(sdev);
 	snvme_config_get(&path->config);
-	if (client->entries)
-		path->config.entries = min(path->config.entries,
-					   client->entries);
+	if (client->entries && client->entries < path->config.entries) {
+		path->config.entries = client->entries;
+		path->small_queues = true;
+	}
 	path->max_bytes = min3(path->config.max_bytes, limits->max_bytes,
 			       (u32)SNVME_MAX_BYTES);
 	snvme_io_init(path);

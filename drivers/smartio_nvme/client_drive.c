@@ -27,8 +27,6 @@
 #define SNVME_BACKOFF_MAX_MS	2000
 /* Nothing to hope for soon: fenced, no queue pair left, or another version. */
 #define SNVME_BACKOFF_SLOW_MS	10000
-/* The smallest queues that are tried, if there is no room for larger ones. */
-#define SNVME_ENTRIES_MIN	16
 /* How long a path that leaves waits for the lender to end its session. */
 #define SNVME_LEAVE_S		30
 
@@ -453,6 +451,8 @@ static const char *snvme_explain(int error)
 		return "a window is too small";
 	case -ENOMEM:
 		return "out of memory";
+	case -ENOBUFS:
+		return "the link's memory has no room for its smallest queues";
 	case -ETIMEDOUT:
 		return "no answer";
 	}
@@ -489,7 +489,7 @@ static void snvme_join_later(struct snvme_client *client,
 			     struct snvme_path *path, int error)
 {
 	/* Users wait for the path, and others may give something back. */
-	if (path && error == -ENOSPC)
+	if (path && (error == -ENOSPC || error == -ERANGE))
 		error = -EAGAIN;
 	switch (error) {
 	case -ENODEV:	/* until SMARTIO_READY, or its time is over */
@@ -501,6 +501,8 @@ static void snvme_join_later(struct snvme_client *client,
 	case -EPROTO:
 	case -EPROTONOSUPPORT:
 	case -ENOSPC:
+	case -ENOBUFS:
+	case -ERANGE:
 		client->backoff_ms = SNVME_BACKOFF_SLOW_MS;
 		break;
 	default:
@@ -514,16 +516,21 @@ static void snvme_join_later(struct snvme_client *client,
 
 static const struct snvme_drive_ops snvme_drive_ops;
 
-/* A new path's queues had no room: will the next attempt have smaller ones? */
-static bool snvme_join_smaller(struct snvme_client *client,
-			       struct snvme_path *path)
+/*
+ * A new path did not come up, with @error. If its queues had no room at the
+ * lender, the next attempt has smaller ones; none is smaller: it comes late.
+ */
+static int snvme_join_smaller(struct snvme_client *client,
+			      struct snvme_path *path, int error)
 {
 	unsigned int entries = path->queues[0].entries / 2;
 
-	if (!path->no_room || entries < SNVME_ENTRIES_MIN)
-		return false;
+	if (!path->no_room)
+		return error;
+	if (entries < SNVME_ENTRIES_MIN)
+		return error == -ENOMEM ? -ENOBUFS : error;
 	client->entries = entries;
-	return true;
+	return -EAGAIN;
 }
 
 static void snvme_join_success(struct snvme_path *path)
@@ -537,11 +544,16 @@ static void snvme_join_success(struct snvme_path *path)
 		 path->nr_queues, path->nr_poll, entries,
 		 path->config.dma_mode == SNVME_DMA_BOUNCE ?
 		 "data copied" : "data mapped");
-	if (path->client->entries &&
-	    snvme_counted(path, SNVME_STAT_JOINS) == 1)
+	if (snvme_counted(path, SNVME_STAT_JOINS) != 1)
+		return;
+	if (path->small_queues)
 		dev_notice(path->ctrl.device,
 			   "no room for queues of more than %u entries\n",
 			   entries);
+	if (path->small_requests)
+		dev_notice(path->ctrl.device,
+			   "no room for requests of more than %u KiB\n",
+			   path->max_bytes / SZ_1K);
 }
 
 /*
@@ -588,8 +600,7 @@ static int snvme_join_session(struct snvme_client *client,
 		/* nvme-core's, of a controller that does not get ready */
 		return ret == -ENODEV ? -EAGAIN : ret;
 	}
-	if (snvme_join_smaller(client, path))
-		ret = -EAGAIN;
+	ret = snvme_join_smaller(client, path, ret);
 	/* No user has seen it: all of it is freed. */
 	snvme_path_lose(path, SNVME_LOSS_JOIN);
 	snvme_path_drop(path);
