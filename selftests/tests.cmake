@@ -169,6 +169,8 @@ if(SMARTIO_LONG)
   on_cluster(windows-intel-spr pair-windows-intel-spr ${WINDOWS})
 endif()
 on_cluster(windows pair-windows smartioctl/doctor ${WINDOWS})
+# Windows that lead to no interrupt, and doorbells in their place, with the lender's IOMMU on.
+on_cluster(doorbell-intel-spr pair-doorbell-intel-spr share/doorbell)
 # One borrower is enough.
 set(SHARE_PAIR share/pcie-error share/completion-timeout share/dpc)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
@@ -199,7 +201,7 @@ if(SMARTIO_LONG)
   # The stock NTB drivers and the links with the IOMMUs the other way round.
   on_cluster(noiommu-intel-spr pair-intel-spr-noiommu ${NTB} ${LINKS} share/attach share/pulled-cable share/large-queues)
   on_cluster(dual-intel-spr pair-dual-intel-spr ${FAILOVER})
-  on_cluster(few-intel-spr star-few-intel-spr share/quota share/timer)
+  on_cluster(few-intel-spr star-few-intel-spr share/quota share/doorbell)
   on_cluster(cpus-intel-spr pair-cpus-intel-spr share/cpus)
   # What an IOMMU can do otherwise.
   foreach(iommu lazy amd no-remapping)

@@ -120,6 +120,8 @@ int link_hello_post(struct ntb_link *link, const struct link_spads *spads)
 		.incarnation = cpu_to_le32(link->base.self->incarnation),
 		.ring = cpu_to_le64(link->rx.dma),
 		.ring_slots = cpu_to_le32(LINK_RING_SLOTS),
+		.flags = cpu_to_le32(link_doorbells_offered(link) ?
+				     WIRE_HELLO_DOORBELLS : 0),
 		.valid = cpu_to_le32(link->base.generation),
 	};
 

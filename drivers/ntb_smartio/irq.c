@@ -312,12 +312,12 @@ static int link_irq_request(struct link_irq *li, const char *name)
 }
 
 /*
- * See smartio_irq_alloc(). Returns 0; -ENOSPC: this host has no vector left, or
- * no window that could lead to the interrupt controller; another negative
- * error.
+ * By a message. Returns 0; -ENOSPC: this host has no vector left, or no window
+ * that could lead to the interrupt controller; another negative error.
  */
-int link_irq_alloc(struct ntb_link *link, const struct cpumask *cpus,
-		   const char *name, struct smartio_irq *irq)
+static int link_irq_by_message(struct ntb_link *link,
+			       const struct cpumask *cpus, const char *name,
+			       struct smartio_irq *irq)
 {
 	struct link_irq *li;
 	int ret;
@@ -360,11 +360,29 @@ done:
 	return ret;
 }
 
+/*
+ * See smartio_irq_alloc(). Returns 0; -ENOSPC: there is neither a message nor a
+ * doorbell left; another negative error.
+ */
+int link_irq_alloc(struct ntb_link *link, const struct cpumask *cpus,
+		   const char *name, struct smartio_irq *irq)
+{
+	int ret = link_irq_by_message(link, cpus, name, irq);
+
+	if (ret == -ENOSPC)
+		ret = link_doorbell_alloc(link, irq);
+	return ret;
+}
+
 /* See smartio_irq_free(). */
 void link_irq_free(struct ntb_link *link, struct smartio_irq *irq)
 {
 	struct link_irq *li = irq->private;
 
+	if (irq->way == SMARTIO_IRQ_DOORBELL) {
+		link_doorbell_free(link, irq);
+		return;
+	}
 	mutex_lock(&link->irqs_lock);
 	list_del(&li->entry);
 	mutex_unlock(&link->irqs_lock);
@@ -374,11 +392,25 @@ void link_irq_free(struct ntb_link *link, struct smartio_irq *irq)
 	link_window_done(link, LINK_MSI_BASE, LINK_MSI_SIZE);
 }
 
-/* The device's host knows the new message: only now the old one may go. */
+/* See smartio_irq_over(). */
+void link_irq_over(struct ntb_link *link, struct smartio_irq *irq)
+{
+	if (irq->way == SMARTIO_IRQ_DOORBELL)
+		link_doorbell_over(link);
+	else
+		synchronize_irq(irq->virq);
+}
+
+/*
+ * The device's host knows the new message: only now the old one may go. The
+ * message of a doorbell never changes.
+ */
 void link_irq_settled(struct ntb_link *link, struct smartio_irq *irq)
 {
 	struct link_irq *li = irq->private;
 
+	if (irq->way == SMARTIO_IRQ_DOORBELL)
+		return;
 	irq_chip_retrigger_hierarchy(irq_get_irq_data(li->virq));
 }
 

@@ -237,6 +237,8 @@ static void link_up(struct ntb_link *link, const struct wire_hello *hello)
 		return;
 	}
 	link->peer_doorbell = le32_to_cpu(hello->doorbell);
+	WRITE_ONCE(link->peer_rings,
+		   le32_to_cpu(hello->flags) & WIRE_HELLO_DOORBELLS);
 	link->peer_heartbeat = 0;
 	link->silent_ms = 0;
 	WRITE_ONCE(link->base.fenced, false);
@@ -487,15 +489,22 @@ static void link_event(void *context)
 		mod_delayed_work(link->wq, &link->tick, 0);
 }
 
+/* A doorbell is cleared before it is acted upon: the next one counts. */
 static void link_doorbell(void *context, int vector)
 {
 	struct ntb_link *link = context;
+	u64 bits = ntb_db_vector_mask(link->ntb, vector) &
+		   (BIT_ULL(link->db_message) | link_doorbells(link));
 
-	if (!(ntb_db_vector_mask(link->ntb, vector) &
-	      BIT_ULL(link->db_message)))
+	/* which one of several that share the vector */
+	if (hweight64(bits) > 1)
+		bits &= ntb_db_read(link->ntb);
+	if (!bits)
 		return;
-	ntb_db_clear(link->ntb, BIT_ULL(link->db_message));
-	queue_work(link->rx.wq, &link->rx.work);
+	ntb_db_clear(link->ntb, bits);
+	if (bits & BIT_ULL(link->db_message))
+		queue_work(link->rx.wq, &link->rx.work);
+	link_doorbells_rung(link, bits & ~BIT_ULL(link->db_message));
 }
 
 const struct ntb_ctx_ops link_ctx_ops = {

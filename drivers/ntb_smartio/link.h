@@ -8,6 +8,7 @@
  *    inbound.c    registers of the windows that lead into this host
  *    window.c     apertures of this host, and windows to the peer's
  *    held.c       memory that the other side may still write to
+ *    doorbell.c   interrupts by the NTB's doorbells
  *    irq.c        interrupts that come over the link
  *    msi.c        interrupts of the peer's functions that drivers here use
  *    space.c      IOVAs that those functions reach
@@ -137,6 +138,7 @@ struct link_kept {
  * @spads: last written to the other side
  * @db_message: doorbell for messages of the other side
  * @peer_doorbell: doorbell of the other side
+ * @peer_rings: its devices can ring doorbells of this host
  * @heartbeat: last own count
  * @peer_heartbeat: last seen of the other side
  * @cut: the cable was out since the link came up
@@ -191,6 +193,10 @@ struct link_kept {
  * @irq_numbers: those in use in @irq_domain
  * @irqs: struct link_irq
  * @irqs_lock: protects @irqs, and where each comes
+ * @doorbells_lock: protects @doorbells and @doorbell_irqs; held while a handler
+ *	of those runs
+ * @doorbells: bits of those that the peer's devices ring
+ * @doorbell_irqs: of each of those
  * @msi_number: of the last domain of msi.c
  * @spaces: a bit for each range of space.c that is in use
  * @spaces_lock: protects @spaces
@@ -229,6 +235,7 @@ struct ntb_link {
 	u32 spads[WIRE_SPADS];
 	unsigned int db_message;
 	unsigned int peer_doorbell;
+	bool peer_rings;
 	u32 heartbeat;
 	u32 peer_heartbeat;
 	bool cut;
@@ -307,6 +314,10 @@ struct ntb_link {
 	struct ida irq_numbers;
 	struct list_head irqs;
 	struct mutex irqs_lock;	/* irqs, and where each comes */
+
+	spinlock_t doorbells_lock;	/* doorbells, doorbell_irqs */
+	u64 doorbells;
+	struct smartio_irq *doorbell_irqs[64];
 
 	atomic_t msi_number;
 	unsigned long spaces;
@@ -397,6 +408,9 @@ int link_nest(struct ntb_link *link, struct resource *resource);
 void link_unnest(struct ntb_link *link, struct resource *resource);
 int link_map_device(struct ntb_link *link, struct device *dev,
 		    unsigned int mw, dma_addr_t *dma);
+int link_map_range(struct ntb_link *link, struct device *dev, phys_addr_t phys,
+		   size_t size, enum dma_data_direction direction,
+		   dma_addr_t *dma);
 void link_unmap_device(struct ntb_link *link, struct device *dev);
 
 /* memory.c */
@@ -459,9 +473,21 @@ void link_irqs_exit(struct ntb_link *link);
 int link_irq_alloc(struct ntb_link *link, const struct cpumask *cpus,
 		   const char *name, struct smartio_irq *irq);
 void link_irq_free(struct ntb_link *link, struct smartio_irq *irq);
+void link_irq_over(struct ntb_link *link, struct smartio_irq *irq);
 void link_irq_settled(struct ntb_link *link, struct smartio_irq *irq);
 int link_irq_init(void);
 void link_irq_exit(void);
+
+/* doorbell.c */
+void link_doorbells_init(struct ntb_link *link);
+bool link_doorbells_offered(struct ntb_link *link);
+int link_doorbell_alloc(struct ntb_link *link, struct smartio_irq *irq);
+void link_doorbell_free(struct ntb_link *link, struct smartio_irq *irq);
+void link_doorbell_over(struct ntb_link *link);
+u64 link_doorbells(struct ntb_link *link);
+void link_doorbells_rung(struct ntb_link *link, u64 bits);
+int link_map_doorbell(struct ntb_link *link, struct device *dev, u32 number,
+		      u64 *device_addr, u32 *data);
 
 /* msi.c */
 int link_msi_create(struct ntb_link *link, const struct smartio_msi_ops *ops,

@@ -62,6 +62,7 @@ static int link_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	if (!link)
 		return -ENOMEM;
 	link->db_message = __ffs64(doorbells);
+	link_doorbells_init(link);
 	ret = smartio_link_init(&link->base);
 	if (ret)
 		goto unregister;

@@ -91,6 +91,11 @@ static void ops_irq_free(struct smartio_link *base, struct smartio_irq *irq)
 	link_irq_free(to_ntb_link(base), irq);
 }
 
+static void ops_irq_over(struct smartio_link *base, struct smartio_irq *irq)
+{
+	link_irq_over(to_ntb_link(base), irq);
+}
+
 static void ops_irq_settled(struct smartio_link *base, struct smartio_irq *irq)
 {
 	link_irq_settled(to_ntb_link(base), irq);
@@ -174,6 +179,13 @@ static int ops_map_irq(struct smartio_link *base, struct device *dev, u64 addr,
 	return ops_map(base, dev, addr, 4, device_addr);
 }
 
+static int ops_map_doorbell(struct smartio_link *base, struct device *dev,
+			    u32 number, u64 *device_addr, u32 *data)
+{
+	return link_map_doorbell(to_ntb_link(base), dev, number, device_addr,
+				 data);
+}
+
 static void ops_unmap(struct smartio_link *base, struct device *dev)
 {
 	link_unmap_device(to_ntb_link(base), dev);
@@ -249,6 +261,7 @@ const struct smartio_link_ops link_ops = {
 	.peer_phys = ops_peer_phys,
 	.irq_alloc = ops_irq_alloc,
 	.irq_free = ops_irq_free,
+	.irq_over = ops_irq_over,
 	.irq_settled = ops_irq_settled,
 	.pages_alloc = ops_pages_alloc,
 	.pages_free = ops_pages_free,
@@ -258,6 +271,7 @@ const struct smartio_link_ops link_ops = {
 	.map = ops_map,
 	.map_memory = ops_map_memory,
 	.map_irq = ops_map_irq,
+	.map_doorbell = ops_map_doorbell,
 	.unmap = ops_unmap,
 	.space_alloc = ops_space_alloc,
 	.space_free = ops_space_free,

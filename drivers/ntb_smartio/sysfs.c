@@ -192,6 +192,7 @@ static const struct class smartio_link_class = {
 static int link_counters_show(struct seq_file *s, void *unused)
 {
 	struct ntb_link *link = s->private;
+	unsigned int doorbells = hweight64(link_doorbells(link));
 	struct link_counters *c = &link->counters;
 
 	seq_printf(s, "sent %lld\n", atomic64_read(&c->sent));
@@ -209,6 +210,7 @@ static int link_counters_show(struct seq_file *s, void *unused)
 	seq_printf(s, "pieces %llu\n", READ_ONCE(link->kept.made));
 	seq_printf(s, "running %d\n", atomic_read(&link->jobs));
 	seq_printf(s, "losses %u\n", READ_ONCE(link->losses));
+	seq_printf(s, "doorbells %u\n", doorbells);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(link_counters);

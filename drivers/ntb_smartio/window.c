@@ -18,16 +18,20 @@ module_param(flat_window, bool, 0444);
 MODULE_PARM_DESC(flat_window, "without an IOMMU, open all memory to linked hosts, so that nothing has to be copied");
 
 /**
- * struct link_map - an outgoing window that a device of this host can reach
+ * struct link_map - a part of the NTB that a device of this host can reach
  * @entry: in link->maps
  * @dev: the device; a reference
- * @mw: the window
+ * @phys: an outgoing window, or a page of registers
+ * @size: bytes
+ * @direction: as dma_map_resource() had it
  * @dma: where the device finds it
  */
 struct link_map {
 	struct list_head entry;
 	struct device *dev;
-	unsigned int mw;
+	phys_addr_t phys;
+	size_t size;
+	enum dma_data_direction direction;
 	dma_addr_t dma;
 };
 
@@ -710,18 +714,19 @@ void link_unnest(struct ntb_link *link, struct resource *resource)
 }
 
 /*
- * Where a device of this host finds an outgoing window. It is mapped once,
- * until link_unmap_device().
+ * Where a device of this host finds a part of the NTB. It is mapped once, until
+ * link_unmap_device(). Returns 0, -ENOMEM, or -EIO: it can't be mapped for it.
  */
-int link_map_device(struct ntb_link *link, struct device *dev,
-		    unsigned int mw, dma_addr_t *dma)
+int link_map_range(struct ntb_link *link, struct device *dev, phys_addr_t phys,
+		   size_t size, enum dma_data_direction direction,
+		   dma_addr_t *dma)
 {
 	struct link_map *map;
 	int ret = 0;
 
 	mutex_lock(&link->maps_lock);
 	list_for_each_entry(map, &link->maps, entry) {
-		if (map->dev == dev && map->mw == mw) {
+		if (map->dev == dev && map->phys == phys) {
 			*dma = map->dma;
 			goto unlock;
 		}
@@ -734,23 +739,35 @@ int link_map_device(struct ntb_link *link, struct device *dev,
 	 * Other devices may have it mapped, too, which DMA debugging takes for a
 	 * defect of memory that is cached.
 	 */
-	map->dma = dma_map_resource(dev, link->window_phys[mw],
-				    link->window_size[mw], DMA_BIDIRECTIONAL,
+	map->dma = dma_map_resource(dev, phys, size, direction,
 				    DMA_ATTR_SKIP_CPU_SYNC);
 	if (dma_mapping_error(dev, map->dma)) {
-		dev_err(dev, "window %u of %s can't be mapped for it\n", mw,
-			link->base.name);
 		kfree(map);
 		ret = -EIO;
 		goto unlock;
 	}
 	map->dev = get_device(dev);
-	map->mw = mw;
+	map->phys = phys;
+	map->size = size;
+	map->direction = direction;
 	list_add(&map->entry, &link->maps);
 	*dma = map->dma;
 	ret = 0;
 unlock:
 	mutex_unlock(&link->maps_lock);
+	return ret;
+}
+
+/* Where a device of this host finds an outgoing window; as link_map_range(). */
+int link_map_device(struct ntb_link *link, struct device *dev,
+		    unsigned int mw, dma_addr_t *dma)
+{
+	int ret = link_map_range(link, dev, link->window_phys[mw],
+				 link->window_size[mw], DMA_BIDIRECTIONAL, dma);
+
+	if (ret == -EIO)
+		dev_err(dev, "window %u of %s can't be mapped for it\n", mw,
+			link->base.name);
 	return ret;
 }
 
@@ -763,9 +780,8 @@ void link_unmap_device(struct ntb_link *link, struct device *dev)
 	list_for_each_entry_safe(map, next, &link->maps, entry) {
 		if (dev && map->dev != dev)
 			continue;
-		dma_unmap_resource(map->dev, map->dma,
-				   link->window_size[map->mw],
-				   DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
+		dma_unmap_resource(map->dev, map->dma, map->size,
+				   map->direction, DMA_ATTR_SKIP_CPU_SYNC);
 		list_del(&map->entry);
 		put_device(map->dev);
 		kfree(map);

@@ -84,6 +84,9 @@ struct wire_aperture {
 	__le64 size;
 };
 
+/* Devices of the sender can ring doorbells of the receiver. */
+#define WIRE_HELLO_DOORBELLS	0x01
+
 /**
  * struct wire_hello - who the sender is, and where its ring is
  * @magic: WIRE_MAGIC << 16 | version
@@ -94,7 +97,7 @@ struct wire_aperture {
  * @heartbeat_ms: how often it posts
  * @ring: address of its ring, in its aperture 0
  * @ring_slots: slots of WIRE_SLOT bytes
- * @rsvd: 0
+ * @flags: WIRE_HELLO_...; others are ignored
  * @apertures: of the sender
  * @uuid: of the host
  * @name: of the host, NUL-terminated
@@ -110,7 +113,7 @@ struct wire_hello {
 	__le32 heartbeat_ms;
 	__le64 ring;
 	__le32 ring_slots;
-	__le32 rsvd;
+	__le32 flags;
 	struct wire_aperture apertures[WIRE_APERTURES];
 	__u8 uuid[16];
 	char name[WIRE_NAME_LEN];
@@ -178,6 +181,7 @@ u32 wire_windows_pack(const u64 *sizes, u32 windows);
 u64 wire_window_size(u32 packed, u32 mw);
 enum wire_reason wire_hello_check(const struct wire_hello *hello,
 				  u32 generation, u32 echo);
+bool wire_doorbell_ok(u32 number, u64 valid, u32 messages);
 u32 wire_hello_crc(const struct wire_hello *hello);
 u32 wire_uuid_crc(const void *uuid);
 bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,

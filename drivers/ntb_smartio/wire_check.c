@@ -87,6 +87,15 @@ enum wire_reason wire_hello_check(const struct wire_hello *hello,
 	return WIRE_REASON_NONE;
 }
 
+/*
+ * Whether devices may ring the doorbell of this number: one of @valid, but not
+ * the one for @messages.
+ */
+bool wire_doorbell_ok(u32 number, u64 valid, u32 messages)
+{
+	return number < 64 && valid >> number & 1 && number != messages;
+}
+
 /* Whether apertures fit the windows that lead there, and the first is in use. */
 bool wire_apertures_ok(const struct wire_aperture *apertures, u32 windows,
 		       const u64 *window_sizes)

@@ -56,6 +56,7 @@ struct smartio_path;
  * @link: for what only a link can do; NULL: none
  * @irq_alloc: see smartio_irq_alloc()
  * @irq_free: see smartio_irq_free()
+ * @irq_over: see smartio_irq_over(); not called without @irq_move
  * @irq_move: let @vector of the device, in session @id, send another message; 0
  *	also if it does already; NULL: the message never changes
  * @irq_settled: it does, and messages that it sent before have arrived
@@ -102,6 +103,7 @@ struct smartio_path_ops {
 	int (*irq_alloc)(struct smartio_path *path, const struct cpumask *cpus,
 			 const char *name, struct smartio_irq *irq);
 	void (*irq_free)(struct smartio_path *path, struct smartio_irq *irq);
+	void (*irq_over)(struct smartio_path *path, struct smartio_irq *irq);
 	int (*irq_move)(struct smartio_path *path, u64 id,
 			unsigned int vector,
 			const struct smartio_irq_message *from,

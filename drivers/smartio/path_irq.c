@@ -194,7 +194,7 @@ EXPORT_SYMBOL_GPL(smartio_irq_settle);
 /**
  * smartio_irq_alloc() - an interrupt that the device itself sends here
  * @sdev: the path, with a session open
- * @cpus: where it should arrive; NULL: anywhere
+ * @cpus: where it should arrive; NULL: anywhere. A doorbell comes anywhere.
  * @handler: as for request_irq(); in interrupt context
  * @name: as for request_irq()
  * @context: for @handler
@@ -310,7 +310,7 @@ bool smartio_irq_over(struct smartio_device *sdev, struct smartio_irq *irq)
 		return false;
 	}
 	path_irq_over(irq, true);
-	synchronize_irq(irq->virq);
+	path->ops->irq_over(path, irq);
 	return true;
 }
 EXPORT_SYMBOL_GPL(smartio_irq_over);

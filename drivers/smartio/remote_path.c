@@ -385,6 +385,13 @@ static void remote_irq_free(struct smartio_path *path, struct smartio_irq *irq)
 	remote->link->ops->irq_free(remote->link, irq);
 }
 
+static void remote_irq_over(struct smartio_path *path, struct smartio_irq *irq)
+{
+	struct remote *remote = path->private;
+
+	remote->link->ops->irq_over(remote->link, irq);
+}
+
 static int remote_irq_move(struct smartio_path *path, u64 id,
 			   unsigned int vector,
 			   const struct smartio_irq_message *from,
@@ -452,6 +459,7 @@ const struct smartio_path_ops remote_path_ops = {
 	.link = remote_path_link,
 	.irq_alloc = remote_irq_alloc,
 	.irq_free = remote_irq_free,
+	.irq_over = remote_irq_over,
 	.irq_move = remote_irq_move,
 	.irq_settled = remote_irq_settled,
 	.release = remote_release,

@@ -78,13 +78,29 @@ static int remote_session_irq_target(struct session *session, u64 addr,
 				  device_addr);
 }
 
+/* The borrower has only chosen the number: the address is this host's own. */
+static int remote_session_doorbell(struct session *session, u32 number,
+				   u64 *target, u32 *data)
+{
+	struct smartio_link *link = session->peer;
+
+	if (session_domain_is_own(session))
+		return -EINVAL;
+	return link->ops->map_doorbell(link, &session->s.export->pdev->dev,
+				       number, target, data);
+}
+
 /* Fills in the message that the device has to write to reach the borrower. */
 static int remote_session_irq_message(struct session *session, u64 addr,
 				      u32 data, struct msi_msg *message)
 {
 	u64 target;
-	int ret = remote_session_irq_target(session, addr, &target);
+	int ret;
 
+	if (addr == SMARTIO_DOORBELL_ADDR)
+		ret = remote_session_doorbell(session, data, &target, &data);
+	else
+		ret = remote_session_irq_target(session, addr, &target);
 	if (ret)
 		return ret;
 	*message = (struct msi_msg){

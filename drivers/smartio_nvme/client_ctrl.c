@@ -263,7 +263,8 @@ static ssize_t queues_show(struct device *dev, struct device_attribute *attr,
 
 		if (!READ_ONCE(q->qid))
 			continue;
-		how = q->polled ? "poll" : q->timed ? "timer" : "irq";
+		how = q->polled ? "poll" : q->timed ? "timer" :
+		      q->irq.way == SMARTIO_IRQ_DOORBELL ? "doorbell" : "irq";
 		len += sysfs_emit_at(buf, len,
 				     "queue=%u qid=%u entries=%u sq=%s completions=%s virq=%u interrupts=%llu submitted=%llu completed=%llu\n",
 				     i, q->qid, q->entries,

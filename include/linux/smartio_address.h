@@ -9,6 +9,7 @@
 #define _LINUX_SMARTIO_ADDRESS_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/interrupt.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -23,20 +24,39 @@ struct smartio_device;
 /**
  * struct smartio_irq_message - a device writes it to interrupt this host
  * @addr: a dma_addr_t of this host; for the local path the number of the
- *	device's vector
- * @data: for the local path 0
+ *	device's vector; or SMARTIO_DOORBELL_ADDR
+ * @data: for the local path 0; at SMARTIO_DOORBELL_ADDR the number of the
+ *	doorbell
  */
 struct smartio_irq_message {
 	u64 addr;
 	u32 data;
 };
 
+/*
+ * Is no address: the device rings a doorbell of the link. Only the device's host
+ * knows the address and the value for that.
+ */
+#define SMARTIO_DOORBELL_ADDR	BIT_ULL(63)
+
+/**
+ * enum smartio_irq_way - how an interrupt comes
+ * @SMARTIO_IRQ_MESSAGE: as a message to this host's interrupt controller
+ * @SMARTIO_IRQ_DOORBELL: by a doorbell of the link, on any CPU
+ */
+enum smartio_irq_way {
+	SMARTIO_IRQ_MESSAGE,
+	SMARTIO_IRQ_DOORBELL,
+};
+
 /**
  * struct smartio_irq - an interrupt that the device itself sends to this host
- * @virq: Linux interrupt number
+ * @virq: Linux interrupt number; 0 for a doorbell
+ * @way: how it comes
  */
 struct smartio_irq {
 	unsigned int virq;
+	enum smartio_irq_way way;
 	/* private: to the core, and to the transport that allocates @virq */
 	struct smartio_device *sdev;
 	irq_handler_t handler;

@@ -112,6 +112,7 @@ struct smartio_registers {
  * @irq_alloc: an interrupt that the peer's devices send to this host; calls
  *	smartio_irq_set(), and again whenever its message changes
  * @irq_free: and back
+ * @irq_over: a handler that runs has returned when this does
  * @irq_settled: the peer's device sends the message last set, and messages that
  *	it sent before have arrived
  *
@@ -127,6 +128,8 @@ struct smartio_registers {
  * @map_memory: the offset from the peer's addresses of its own memory to those
  *	of @dev; as @map
  * @map_irq: as @map, for the address of an interrupt message; or -EINVAL
+ * @map_doorbell: where and by what @dev rings a doorbell of the peer, which chose
+ *	its number: as @map; -EINVAL: not one for devices; -EOPNOTSUPP
  * @unmap: end the mappings of a device, which uses none any more
  *
  * For whole functions of the peer that drivers of this host use:
@@ -169,6 +172,7 @@ struct smartio_link_ops {
 	int (*irq_alloc)(struct smartio_link *link, const struct cpumask *cpus,
 			 const char *name, struct smartio_irq *irq);
 	void (*irq_free)(struct smartio_link *link, struct smartio_irq *irq);
+	void (*irq_over)(struct smartio_link *link, struct smartio_irq *irq);
 	void (*irq_settled)(struct smartio_link *link, struct smartio_irq *irq);
 
 	struct page *(*pages_alloc)(struct smartio_link *link, size_t size,
@@ -190,6 +194,8 @@ struct smartio_link_ops {
 			  u64 *offset);
 	int (*map_irq)(struct smartio_link *link, struct device *dev, u64 addr,
 		       u64 *device_addr);
+	int (*map_doorbell)(struct smartio_link *link, struct device *dev,
+			    u32 number, u64 *device_addr, u32 *data);
 	void (*unmap)(struct smartio_link *link, struct device *dev);
 
 	int (*space_alloc)(struct smartio_link *link,

@@ -280,7 +280,9 @@ void judge_windows(const Machine& machine, const Ntb& ntb, Findings& findings) {
   } else {
     findings.about(ntb.pci, Role::borrow);
     findings.add(Level::slow, "windows-small",
-                 fmt::format("{}; none carries interrupts, so a timer looks for completions.", what),
+                 fmt::format(
+                     "{}; none carries interrupts, so completions come by doorbells of the NTB, or a timer looks for them.",
+                     what),
                  from_zero(machine, ntb)
                      ? "Make the first window 4 GiB, or a second one 1 MiB or more, in the firmware's "
                        "settings of both hosts."

@@ -96,6 +96,26 @@ TEST(Hello, WithOneThingWrongIsRefused) {
   }
 }
 
+TEST(Doorbells, OnlyThoseOfTheNtbThatAreNotForMessages) {
+  constexpr u64 kValid = 0x8000'0000'ffff'fffeULL;
+  EXPECT_TRUE(wire_doorbell_ok(2, kValid, 1));
+  EXPECT_TRUE(wire_doorbell_ok(31, kValid, 1));
+  EXPECT_TRUE(wire_doorbell_ok(63, kValid, 1));
+  EXPECT_FALSE(wire_doorbell_ok(1, kValid, 1)) << "that of messages";
+  EXPECT_FALSE(wire_doorbell_ok(0, kValid, 1));
+  EXPECT_FALSE(wire_doorbell_ok(32, kValid, 1));
+  EXPECT_FALSE(wire_doorbell_ok(64, ~0ULL, 1));
+  EXPECT_FALSE(wire_doorbell_ok(65, ~0ULL, 1)) << "not the doorbell 1";
+  EXPECT_FALSE(wire_doorbell_ok(0xffffffff, ~0ULL, 1));
+}
+
+TEST(Hello, FlagsThatAreNotKnownAreIgnored) {
+  wire_hello hello = good_hello();
+  hello.flags = ~0U;
+  hello.crc = wire_hello_crc(&hello);
+  EXPECT_EQ(wire_hello_check(&hello, kGeneration, kEcho), WIRE_REASON_NONE);
+}
+
 TEST(Apertures, OutsideTheWindowsAreRefused) {
   const auto ok = [](const std::function<void(wire_aperture*)>& change) {
     wire_hello hello = good_hello();
