@@ -91,8 +91,6 @@ void link_doorbells_rung(struct ntb_link *link, u64 bits)
 {
 	struct smartio_irq *irq;
 
-	if (!bits)
-		return;
 	spin_lock(&link->doorbells_lock);
 	for (; bits; bits &= bits - 1) {
 		irq = link->doorbell_irqs[__ffs64(bits)];

@@ -502,9 +502,18 @@ static void link_doorbell(void *context, int vector)
 	if (!bits)
 		return;
 	ntb_db_clear(link->ntb, bits);
-	if (bits & BIT_ULL(link->db_message))
+	if (bits & BIT_ULL(link->db_message)) {
 		queue_work(link->rx.wq, &link->rx.work);
-	link_doorbells_rung(link, bits & ~BIT_ULL(link->db_message));
+		bits &= ~BIT_ULL(link->db_message);
+	}
+	if (!bits)
+		return;
+	/*
+	 * One that is rung while its bit is set does not interrupt, and nothing
+	 * looks at it later: the clearing, a posted write, has to be over.
+	 */
+	ntb_db_read(link->ntb);
+	link_doorbells_rung(link, bits);
 }
 
 const struct ntb_ctx_ops link_ctx_ops = {
