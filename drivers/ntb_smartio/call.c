@@ -183,21 +183,14 @@ static void link_job_work(struct work_struct *work)
 	const struct smartio_link_client *client = job->link->base.client;
 	size_t size = min_t(size_t, job->message.reply_max,
 			    SMARTIO_MESSAGE_MAX);
-	gfp_t gfp = GFP_NOIO;
+	/* No request that recovery needs is large; but it waits for all. */
+	unsigned int flags = smartio_recovery_begin();
 	int status = -ENOMEM;
-	unsigned int flags;
 	u32 generation;
 	void *reply;
 
-	/* No request that recovery needs is large; but it waits for all. */
-	if (max_t(size_t, size, job->message.length) <= SMARTIO_RECOVERY_SMALL) {
-		flags = smartio_recovery_begin();
-	} else {
-		flags = memalloc_noio_save();
-		gfp |= __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
-	}
 	/* The replies of the core itself are small. */
-	reply = kvzalloc(max(size, PAGE_SIZE), gfp);
+	reply = kvzalloc(max(size, PAGE_SIZE), smartio_recovery_gfp(size));
 	if (!link_is_up(job->link, &generation) ||
 	    generation != job->generation)
 		status = -ENOLINK;	/* no host receives a reply */
@@ -216,7 +209,7 @@ static void link_job_work(struct work_struct *work)
 		       reply, size);
 	kvfree(reply);
 	link_job_done(job);
-	memalloc_flags_restore(flags);
+	smartio_recovery_end(flags);
 }
 
 static bool link_job_start(struct ntb_link *link, u32 generation,

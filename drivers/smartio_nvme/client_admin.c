@@ -337,21 +337,19 @@ static bool snvme_relay_narrows(const struct snvme_relay *relay)
 static void snvme_relay_work(struct work_struct *work)
 {
 	struct snvme_relay *relay = container_of(work, struct snvme_relay, work);
+	unsigned int flags = smartio_recovery_begin();
 	struct snvme_path *path = relay->path;
 	struct snvme_admin_reply *reply;
 	union nvme_result result = { };
 	struct snvme_admin_req *req;
 	u16 status = NVME_SC_HOST_PATH_ERROR;
-	unsigned int flags;
+	size_t size;
 
-	/* A join has no large ones. */
-	flags = relay->len <= PAGE_SIZE ? smartio_recovery_begin() :
-		memalloc_noio_save();
-	req = kvzalloc(struct_size(req, data, relay->write ? relay->len : 0),
-		       GFP_NOIO | __GFP_NOWARN);
-	reply = kvzalloc(struct_size(reply, data,
-				     relay->write ? 0 : relay->len),
-			 GFP_NOIO | __GFP_NOWARN);
+	/* A join has no large ones, but waits for all. */
+	size = struct_size(req, data, relay->write ? relay->len : 0);
+	req = kvzalloc(size, smartio_recovery_gfp(size));
+	size = struct_size(reply, data, relay->write ? 0 : relay->len);
+	reply = kvzalloc(size, smartio_recovery_gfp(size));
 	spin_lock_irq(&path->lock);
 	if (relay->rq && relay->write && req)
 		snvme_rq_copy(relay->rq, req->data, relay->len, false);
@@ -379,7 +377,7 @@ static void snvme_relay_work(struct work_struct *work)
 	kvfree(reply);
 	snvme_relay_free(relay);
 	nvme_put_ctrl(&path->ctrl);
-	memalloc_flags_restore(flags);
+	smartio_recovery_end(flags);
 }
 
 /* Completes a request, set up and not started, from queue_rq. */

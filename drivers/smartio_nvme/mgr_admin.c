@@ -5,6 +5,7 @@
  * the controller in an admin command.
  */
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "admin_identify.h"
 #include "admin_table.h"
@@ -321,7 +322,7 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 	c.verdict = admin_classify(&c.cmd);
 	if (c.verdict.treatment != ADMIN_REFUSE && c.verdict.data_len) {
 		c.data = kvzalloc(c.verdict.data_len,
-				  GFP_KERNEL | __GFP_NOWARN);
+				  smartio_recovery_gfp(c.verdict.data_len));
 		if (!c.data)
 			return -ENOMEM;
 	}

@@ -444,9 +444,10 @@ static struct mgr_resv_job *mgr_resv_job(struct mgr_session *session,
 					 int (*run)(struct mgr_resv_job *job),
 					 u32 data)
 {
-	struct mgr_resv_job *job = kvzalloc(struct_size(job, data, data),
-					    GFP_KERNEL | __GFP_NOWARN);
+	struct mgr_resv_job *job;
+	size_t size = struct_size(job, data, data);
 
+	job = kvzalloc(size, smartio_recovery_gfp(size));
 	if (!job)
 		return NULL;
 	INIT_WORK(&job->work, mgr_resv_work);
@@ -509,7 +510,8 @@ static int mgr_resv_report(struct mgr_resv_job *job, struct mgr_resv *resv)
 	room = resv->ns.count;
 	list_for_each_entry(other, &m->sessions, entry)
 		room++;
-	entries = kvcalloc(room, sizeof(*entries), GFP_KERNEL);
+	entries = kvcalloc(room, sizeof(*entries),
+			   smartio_recovery_gfp(room * sizeof(*entries)));
 	for (i = 0; entries && i < resv->ns.count; i++) {
 		unsigned int before = count;
 

@@ -5,7 +5,6 @@
  * controller stays for the next session of that host over that link.
  */
 #include <linux/jhash.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "admin_identify.h"
@@ -264,8 +263,8 @@ static bool mgr_reply_fits(void *reply, size_t *reply_size, size_t size)
 	return true;
 }
 
-static int mgr_answer(struct smartio_session *s, const void *message,
-		      size_t size, void *reply, size_t *reply_size)
+static int mgr_request(struct smartio_session *s, const void *message,
+		       size_t size, void *reply, size_t *reply_size)
 {
 	struct mgr_session *session = s->context;
 	struct mgr *m = session->m;
@@ -306,17 +305,6 @@ static int mgr_answer(struct smartio_session *s, const void *message,
 		return mgr_resv_access(session, reply, reply_size);
 	}
 	return -EINVAL;
-}
-
-/* Memory may have to be written to this drive before there is some. */
-static int mgr_request(struct smartio_session *s, const void *message,
-		       size_t size, void *reply, size_t *reply_size)
-{
-	unsigned int noio = memalloc_noio_save();
-	int ret = mgr_answer(s, message, size, reply, reply_size);
-
-	memalloc_noio_restore(noio);
-	return ret;
 }
 
 static int mgr_show(void *context, char *buf, size_t size)

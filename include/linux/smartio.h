@@ -333,7 +333,8 @@ struct smartio_session {
  *	too. Not after close began: close waits for those that run, so none
  *	may wait for ever. Returns 0 or a negative error, as does the
  *	borrower's smartio_call(). With 0, @reply_size is set to the bytes
- *	written to @reply, at most its value before.
+ *	written to @reply, at most its value before. It runs in the scope of
+ *	smartio_recovery_begin(), since recovery waits for it.
  * @show: who holds what, for sysfs: lines of text. Optional.
  * @peers_lost: the device reached registers of another lender's device, and the
  *	link between the two lenders was lost: it reaches them no more. The
