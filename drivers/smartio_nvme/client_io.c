@@ -10,6 +10,7 @@
 #include <linux/blk-integrity.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/smartio_recovery.h>
 
 #include "client.h"
 #include "client_trace.h"
@@ -576,6 +577,7 @@ static void snvme_abort_work(struct work_struct *work)
 {
 	struct snvme_abort *abort = container_of(work, struct snvme_abort,
 						 work);
+	unsigned int flags = smartio_recovery_begin();
 	struct snvme_path *path = abort->path;
 	struct snvme_abort_req request = {
 		.op = cpu_to_le16(SNVME_ABORT),
@@ -589,6 +591,7 @@ static void snvme_abort_work(struct work_struct *work)
 	atomic_dec(&path->aborts);
 	nvme_put_ctrl(&path->ctrl);
 	kfree(abort);
+	smartio_recovery_end(flags);
 }
 
 /* Asks the manager for the abort of a command; doesn't wait. */
