@@ -202,8 +202,8 @@ EXPORT_SYMBOL_GPL(smartio_irq_settle);
  *
  * It comes only after the lender's half has called smartio_session_set_irq()
  * with what smartio_irq_message() gave, and the driver smartio_irq_sent(). It
- * may move to other CPUs. It outlives sessions, save on the local path, where
- * the device's own vectors are used.
+ * may move to other CPUs. It outlives sessions. On the local path it is one of
+ * the device's own vectors, which no other host gets meanwhile.
  *
  * Context: process, may sleep.
  * Return: 0; -ENOSPC: none left (then poll); another negative error.
@@ -286,29 +286,22 @@ static void path_irq_over(struct smartio_irq *irq, bool kept)
 
 /**
  * smartio_irq_over() - the session in which the device sent it is over
- * @sdev: the path
  * @irq: from smartio_irq_alloc(); one that failed, or is all
  *	zero, is ignored
  *
  * A handler that runs has returned when this does. It is kept for the next
  * session: the driver gives that smartio_irq_message(), and then calls
  * smartio_irq_sent(). So recovery waits neither for memory nor for a CPU that
- * comes or goes. An interrupt of the local path is freed, as it belongs to the
- * device.
+ * comes or goes. The device may yet send one on the local path, where nothing is
+ * between the two.
  *
  * Context: process, may sleep.
  * Return: whether it is kept.
  */
-bool smartio_irq_over(struct smartio_device *sdev, struct smartio_irq *irq)
+bool smartio_irq_over(struct smartio_irq *irq)
 {
-	struct smartio_path *path = to_path(sdev);
-
 	if (!irq->allocated)
 		return false;
-	if (!path->ops->irq_move) {
-		smartio_irq_free(sdev, irq);
-		return false;
-	}
 	path_irq_over(irq, true);
 	path->ops->irq_over(path, irq);
 	return true;

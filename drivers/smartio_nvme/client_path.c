@@ -543,6 +543,8 @@ static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
 				       masks && i < queues ?
 				       &masks[i % made] : NULL);
 	kfree(masks);
+	for (; i < path->max_queues && !ret; i++)
+		snvme_queue_unused(&path->queues[i]);
 	return ret;
 }
 

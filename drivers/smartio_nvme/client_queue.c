@@ -367,8 +367,9 @@ static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
 		return 0;
 	}
 	if (ret) {
-		dev_err(path->ctrl.device, "queue %u: no interrupt: %d\n",
-			q->index + 1, ret);
+		dev_err_ratelimited(path->ctrl.device,
+				    "queue %u: no interrupt: %d\n",
+				    q->index + 1, ret);
 		return ret;
 	}
 	req->flags = cpu_to_le16(SNVME_CREATE_IRQ);
@@ -477,7 +478,7 @@ void snvme_queue_close(struct snvme_queue *q)
 {
 	struct smartio_device *sdev = q->path->sdev;
 
-	q->irq_kept = smartio_irq_over(sdev, &q->irq);
+	q->irq_kept = smartio_irq_over(&q->irq);
 	hrtimer_cancel(&q->timer);
 	smartio_unmap_bar(sdev, q->db);
 	smartio_unmap_bar(sdev, q->cmb);
@@ -491,6 +492,20 @@ void snvme_queue_close(struct snvme_queue *q)
 	snvme_queue_lists(q, NULL, NULL, 0, 0);
 	q->timed = false;
 	q->qid = 0;
+}
+
+/*
+ * The session has no such queue. On the local path its interrupt is a vector of
+ * the device, which another host may need. May sleep.
+ */
+void snvme_queue_unused(struct snvme_queue *q)
+{
+	struct smartio_device *sdev = q->path->sdev;
+
+	if (!sdev->local || !q->irq_kept)
+		return;
+	smartio_irq_free(sdev, &q->irq);
+	q->irq_kept = false;
 }
 
 /* Allocates the part that stays: 0 or -ENOMEM. May sleep. */

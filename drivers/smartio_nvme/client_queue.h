@@ -214,6 +214,7 @@ void snvme_queue_free(struct snvme_queue *q);
 int snvme_queue_open(struct snvme_queue *q, bool polled,
 		     const struct cpumask *cpus);
 void snvme_queue_close(struct snvme_queue *q);
+void snvme_queue_unused(struct snvme_queue *q);
 void snvme_queue_start(struct snvme_queue *q);
 void snvme_queue_stop(struct snvme_queue *q);
 void snvme_queue_end(struct snvme_queue *q, bool over);

@@ -233,7 +233,7 @@ int smartio_irq_alloc(struct smartio_device *sdev, const struct cpumask *cpus,
 		      struct smartio_irq *irq);
 void smartio_irq_sent(struct smartio_irq *irq, unsigned int vector,
 		      const struct smartio_irq_message *message);
-bool smartio_irq_over(struct smartio_device *sdev, struct smartio_irq *irq);
+bool smartio_irq_over(struct smartio_irq *irq);
 void smartio_irq_free(struct smartio_device *sdev, struct smartio_irq *irq);
 
 /*
