@@ -168,7 +168,9 @@ void mgr_adminq_submit_event(struct mgr *m)
 	spin_unlock_irqrestore(&m->aq.sq_lock, flags);
 }
 
-static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe)
+/* Under cq_lock. A request that has ended here is put into @done. */
+static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe,
+			   struct rq_list *done)
 {
 	u16 fetched = le16_to_cpu(cqe->sq_head);
 	struct request *rq;
@@ -195,11 +197,11 @@ static void mgr_handle_cqe(struct mgr *m, struct nvme_completion *cqe)
 		return;
 	}
 	if (!nvme_try_complete_req(rq, cqe->status, cqe->result))
-		rq->q->mq_ops->complete(rq);
+		rq_list_add_tail(done, rq);
 }
 
-/* Under cq_lock. Returns whether there was anything. */
-static bool mgr_reap(struct mgr *m)
+/* Under cq_lock. Returns whether there was anything. mgr_end() comes after it. */
+static bool mgr_reap(struct mgr *m, struct rq_list *done)
 {
 	struct mgr_adminq *aq = &m->aq;
 	bool found = false;
@@ -215,7 +217,7 @@ static bool mgr_reap(struct mgr *m)
 			aq->cq_head = 0;
 			aq->phase ^= 1;
 		}
-		mgr_handle_cqe(m, cqe);
+		mgr_handle_cqe(m, cqe, done);
 		found = true;
 	}
 	if (found)
@@ -223,25 +225,42 @@ static bool mgr_reap(struct mgr *m)
 	return found;
 }
 
+/*
+ * Ends what mgr_reap() has collected. Not under cq_lock with interrupts off: who
+ * waits for a request may continue in its end.
+ */
+static void mgr_end(struct rq_list *done)
+{
+	struct request *rq;
+
+	while ((rq = rq_list_pop(done)))
+		rq->q->mq_ops->complete(rq);
+}
+
 irqreturn_t mgr_adminq_irq(int irq, void *data)
 {
+	struct rq_list done = { };
 	struct mgr *m = data;
 	unsigned long flags;
 	bool found;
 
 	spin_lock_irqsave(&m->aq.cq_lock, flags);
-	found = mgr_reap(m);
+	found = mgr_reap(m, &done);
 	spin_unlock_irqrestore(&m->aq.cq_lock, flags);
+	mgr_end(&done);
 	return found ? IRQ_HANDLED : IRQ_NONE;
 }
 
 /* After the controller was disabled: its last completions, then no more. */
 void mgr_adminq_drain(struct mgr *m)
 {
+	struct rq_list done = { };
+
 	spin_lock_irq(&m->aq.cq_lock);
-	mgr_reap(m);
+	mgr_reap(m, &done);
 	m->aq.running = false;
 	spin_unlock_irq(&m->aq.cq_lock);
+	mgr_end(&done);
 }
 
 static void mgr_unmap(struct mgr *m, struct request *rq)
@@ -426,6 +445,7 @@ static void mgr_complete_rq(struct request *rq)
 {
 	struct mgr *m = to_mgr(nvme_req(rq)->ctrl);
 
+	lockdep_assert_not_held(&m->aq.cq_lock);
 	mgr_unmap(m, rq);
 	m->aq.ops->exclusive_done(m, rq);
 	nvme_complete_rq(rq);
@@ -433,24 +453,27 @@ static void mgr_complete_rq(struct request *rq)
 
 /*
  * The controller is no bus master any more, so no completion comes after this.
- * A request ends under cq_lock, once. One of a queue that was drained is left to
- * nvme_cancel_admin_tagset().
+ * Under cq_lock it is decided who ends a request, once. One of a queue that was
+ * drained is left to nvme_cancel_admin_tagset().
  */
 static enum blk_eh_timer_return mgr_give_up(struct mgr *m, struct request *rq)
 {
 	enum blk_eh_timer_return ret = BLK_EH_DONE;
+	struct rq_list done = { };
 	unsigned long flags;
 
 	spin_lock_irqsave(&m->aq.cq_lock, flags);
-	mgr_reap(m);
+	mgr_reap(m, &done);
 	if (!m->aq.running) {
 		ret = BLK_EH_RESET_TIMER;
 	} else if (blk_mq_rq_state(rq) == MQ_RQ_IN_FLIGHT) {
 		nvme_req(rq)->status = NVME_SC_HOST_ABORTED_CMD;
 		nvme_req(rq)->flags |= NVME_REQ_CANCELLED;
-		blk_mq_complete_request(rq);
+		if (!blk_mq_complete_request_remote(rq))
+			rq_list_add_tail(&done, rq);
 	}
 	spin_unlock_irqrestore(&m->aq.cq_lock, flags);
+	mgr_end(&done);
 	return ret;
 }
 
