@@ -312,12 +312,15 @@ struct mgr_vctrl {
 };
 
 /*
- * Admin commands of all clients that the drive has at a time, and of one. The
- * rest of the tags are the manager's: clients' commands can't keep it from
- * creating and deleting queues.
+ * Admin commands that the drive has at a time: of all clients, of one, and of
+ * the owner on /dev/nvmeN, with those of nvme-core. The rest of the tags are the
+ * manager's: neither clients nor the owner can keep it from deleting queues.
  */
 #define MGR_RELAYS		(NVME_AQ_MQ_TAG_DEPTH / 2)
 #define MGR_SESSION_RELAYS	4
+#define MGR_OWNER_TAGS		8
+
+static_assert(MGR_RELAYS + MGR_OWNER_TAGS < NVME_AQ_MQ_TAG_DEPTH);
 /*
  * A client whose command has not had its turn by then gets the reply to wait.
  */

@@ -541,6 +541,8 @@ static const struct blk_mq_ops mgr_mq_ops = {
  * @size: its bytes
  * @timeout_s: seconds after which the controller is reset; 0: the default
  *
+ * It waits for no command of the owner, who has other tags.
+ *
  * Context: process; sleeps. Ends at the latest when a reset cancels it.
  * Return: 0, a positive NVMe status, or a negative error: not executed, or
  * unknown.
@@ -551,7 +553,8 @@ int mgr_sync(struct mgr *m, struct nvme_command *cmd, union nvme_result *result,
 	struct request *rq;
 	int ret;
 
-	rq = blk_mq_alloc_request(m->ctrl.admin_q, nvme_req_op(cmd), 0);
+	rq = blk_mq_alloc_request(m->ctrl.admin_q, nvme_req_op(cmd),
+				  BLK_MQ_REQ_RESERVED);
 	if (IS_ERR(rq))
 		return PTR_ERR(rq);
 	nvme_init_request(rq, cmd);
@@ -581,6 +584,8 @@ int mgr_adminq_alloc_tags(struct mgr *m)
 {
 	m->ctrl.max_hw_sectors = MAX_SECTORS;
 	m->ctrl.max_segments = MAX_SEGMENTS;
-	return nvme_alloc_admin_tag_set(&m->ctrl, &m->tags, &mgr_mq_ops,
-					sizeof(struct mgr_iod));
+	return snvme_core_alloc_admin_tags(&m->ctrl, &m->tags, &mgr_mq_ops,
+					   sizeof(struct mgr_iod),
+					   NVME_AQ_MQ_TAG_DEPTH -
+					   MGR_OWNER_TAGS);
 }

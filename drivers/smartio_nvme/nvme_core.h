@@ -365,4 +365,49 @@ static inline void snvme_core_reset_again(struct nvme_ctrl *ctrl)
 	queue_work(nvme_reset_wq, &ctrl->reset_work);
 }
 
+/* Linux 7 needs no word that an admin queue has no scheduler. */
+#ifdef SMARTIO_LINUX_7
+#define SNVME_CORE_ADMIN_FLAGS	0
+#else
+#define SNVME_CORE_ADMIN_FLAGS	BLK_MQ_F_NO_SCHED
+#endif
+
+/*
+ * nvme_alloc_admin_tag_set() keeps no tags back for a driver of PCI, and a user
+ * can have all. Here @reserved of them are for BLK_MQ_REQ_RESERVED. The mirror
+ * is nvme_remove_admin_tag_set(). Patch: an argument.
+ */
+static inline int snvme_core_alloc_admin_tags(struct nvme_ctrl *ctrl,
+					      struct blk_mq_tag_set *set,
+					      const struct blk_mq_ops *ops,
+					      unsigned int cmd_size,
+					      unsigned int reserved)
+{
+	struct queue_limits limits = { };
+	struct request_queue *queue;
+	int ret;
+
+	memset(set, 0, sizeof(*set));
+	set->ops = ops;
+	set->queue_depth = NVME_AQ_MQ_TAG_DEPTH;
+	set->reserved_tags = reserved;
+	set->numa_node = ctrl->numa_node;
+	set->flags = SNVME_CORE_ADMIN_FLAGS;
+	set->cmd_size = cmd_size;
+	set->driver_data = ctrl;
+	set->nr_hw_queues = 1;
+	set->timeout = NVME_ADMIN_TIMEOUT;
+	ret = blk_mq_alloc_tag_set(set);
+	if (ret)
+		return ret;
+	queue = blk_mq_alloc_queue(set, &limits, NULL);
+	if (IS_ERR(queue)) {
+		blk_mq_free_tag_set(set);
+		return PTR_ERR(queue);
+	}
+	ctrl->admin_q = queue;
+	ctrl->admin_tagset = set;
+	return 0;
+}
+
 #endif /* _SMARTIO_NVME_CORE_H */
