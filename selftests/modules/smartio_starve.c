@@ -11,6 +11,7 @@
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/smartio_recovery.h>
 
 static int order = -1;
 module_param(order, int, 0644);
@@ -39,6 +40,10 @@ module_param_cb(seen, &starve_count_ops, &seen, 0444);
 MODULE_PARM_DESC(seen, "allocations of pages in recovery so far");
 module_param_cb(failed, &starve_count_ops, &failed, 0444);
 MODULE_PARM_DESC(failed, "of those, failed by this module");
+
+static atomic_t reserves;
+module_param_cb(reserves, &starve_count_ops, &reserves, 0444);
+MODULE_PARM_DESC(reserves, "allocations of pages in recovery, of more than SMARTIO_RECOVERY_SMALL each, that the reserves may serve");
 
 static atomic_t slabs_failed;
 module_param_cb(slabs_failed, &starve_count_ops, &slabs_failed, 0444);
@@ -116,19 +121,32 @@ static int starve_piece(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-static int starve_handler(struct kprobe *probe, struct pt_regs *regs)
+static int starve_page(struct pt_regs *regs, int asked)
 {
 	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, 0);
-	int asked = regs_get_kernel_argument(regs, 1);
 	int from = READ_ONCE(order);
 
 	if (!starve_in_recovery())
 		return 0;
 	atomic_inc(&seen);
+	if (PAGE_SIZE << asked > SMARTIO_RECOVERY_SMALL &&
+	    !(gfp & __GFP_NOMEMALLOC))
+		atomic_inc(&reserves);
 	if (from < 0 || asked < from || gfp & __GFP_NOFAIL)
 		return 0;
 	instruction_pointer_set(regs, (unsigned long)starve_nothing);
 	return 1;
+}
+
+static int starve_handler(struct kprobe *probe, struct pt_regs *regs)
+{
+	return starve_page(regs, regs_get_kernel_argument(regs, 1));
+}
+
+/* Those of vmalloc(): it takes none, and asks for one by one then. */
+static int starve_many(struct kprobe *probe, struct pt_regs *regs)
+{
+	return starve_page(regs, 0);
 }
 
 /*
@@ -150,6 +168,12 @@ static void starve_after(struct kprobe *probe, struct pt_regs *regs,
 static struct kprobe starve_pages = {
 	.symbol_name = STARVE_PAGES,
 	.pre_handler = starve_handler,
+	.post_handler = starve_after,
+};
+
+static struct kprobe starve_bulk = {
+	.symbol_name = "alloc_pages_bulk_noprof",
+	.pre_handler = starve_many,
 	.post_handler = starve_after,
 };
 
@@ -180,8 +204,8 @@ static struct kprobe starve_cache = {
 };
 
 static struct kprobe *starve_probes[] = {
-	&starve_pages, &starve_known, &starve_unknown, &starve_node,
-	&starve_cache,
+	&starve_pages, &starve_bulk, &starve_known, &starve_unknown,
+	&starve_node, &starve_cache,
 };
 
 static int __init starve_init(void)
