@@ -14,9 +14,9 @@
 
 #include "link.h"
 
-static bool offered = true;
-module_param_named(doorbells, offered, bool, 0444);
-MODULE_PARM_DESC(doorbells, "devices of this host may ring doorbells of linked hosts that no other interrupt reaches");
+static int doorbells = -1;
+module_param(doorbells, int, 0444);
+MODULE_PARM_DESC(doorbells, "1: devices of this host may ring doorbells of linked hosts that no other interrupt reaches; 0: they may not; -1: if no IOMMU keeps them from the NTB's registers anyway");
 
 void link_doorbells_init(struct ntb_link *link)
 {
@@ -119,13 +119,22 @@ static int link_doorbell_register(struct ntb_link *link, unsigned int number,
 	return 0;
 }
 
+/*
+ * With an IOMMU, devices reach the page of registers only for this. It may have
+ * those of windows, too.
+ */
+static bool link_doorbells_allowed(struct ntb_link *link)
+{
+	return doorbells > 0 || (doorbells < 0 && !link->iommu);
+}
+
 /* Whether devices of this host can ring doorbells of the peer. */
 bool link_doorbells_offered(struct ntb_link *link)
 {
 	phys_addr_t phys;
 	u32 value;
 
-	return offered &&
+	return link_doorbells_allowed(link) &&
 	       !link_doorbell_register(link, link->db_message, &phys, &value);
 }
 
@@ -142,7 +151,7 @@ int link_map_doorbell(struct ntb_link *link, struct device *dev, u32 number,
 	dma_addr_t dma;
 	int ret;
 
-	if (!offered)
+	if (!link_doorbells_allowed(link))
 		return -EOPNOTSUPP;
 	if (!wire_doorbell_ok(number, ntb_db_valid_mask(link->ntb),
 			      link->peer_doorbell))
