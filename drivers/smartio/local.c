@@ -420,6 +420,11 @@ static void local_irq_free(struct smartio_path *path, struct smartio_irq *irq)
 	export_vector_give(path->private, (long)irq->private);
 }
 
+static void local_irq_over(struct smartio_path *path, struct smartio_irq *irq)
+{
+	synchronize_irq(irq->virq);
+}
+
 static void local_release(struct smartio_path *path)
 {
 	export_put(path->private);
@@ -441,6 +446,7 @@ static const struct smartio_path_ops local_path_ops = {
 	.unmap_bar = local_unmap_bar,
 	.irq_alloc = local_irq_alloc,
 	.irq_free = local_irq_free,
+	.irq_over = local_irq_over,
 	.unbound = local_unbound,
 	.release = local_release,
 };

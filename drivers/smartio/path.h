@@ -56,7 +56,7 @@ struct smartio_path;
  * @link: for what only a link can do; NULL: none
  * @irq_alloc: see smartio_irq_alloc()
  * @irq_free: see smartio_irq_free()
- * @irq_over: see smartio_irq_over(); not called without @irq_move
+ * @irq_over: see smartio_irq_over()
  * @irq_move: let @vector of the device, in session @id, send another message; 0
  *	also if it does already; NULL: the message never changes
  * @irq_settled: it does, and messages that it sent before have arrived

@@ -300,8 +300,11 @@ static void path_irq_over(struct smartio_irq *irq, bool kept)
  */
 bool smartio_irq_over(struct smartio_irq *irq)
 {
+	struct smartio_path *path;
+
 	if (!irq->allocated)
 		return false;
+	path = to_path(irq->sdev);
 	path_irq_over(irq, true);
 	path->ops->irq_over(path, irq);
 	return true;
