@@ -29,7 +29,8 @@ Result<Installation> Installation::from_environment() {
   const auto& name = found.kernel_flavour;
   if (!name.empty() && name != "debug" && name != "backports" && name != "debug-backports") {
     return fail(fmt::format(
-        "SMARTIO_KERNEL={}: there is \"debug\", \"backports\", \"debug-backports\", or nothing for the stock kernel", name));
+        "SMARTIO_KERNEL={}: there is \"debug\", \"backports\", \"debug-backports\", or nothing for the stock kernel",
+        name));
   }
   return found;
 }
@@ -45,7 +46,7 @@ Result<void> Installation::check(bool with_fabric) const {
   for (const auto& file : {cache / "tree" / kQemu, kernel(), initrd(), root_image(), kernel_arguments()}) {
     if (!std::filesystem::exists(file))
       return fail(fmt::format("{} is missing: run '{}'", file.string(),
-                              kernel_flavour.empty()                  ? "make setup"
+                              kernel_flavour.empty()                ? "make setup"
                               : kernel_flavour == "debug"           ? "scripts/setup --debug-kernel"
                               : kernel_flavour == "debug-backports" ? "scripts/setup --debug-backports"
                                                                     : "scripts/setup --backports"));

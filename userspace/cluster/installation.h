@@ -23,9 +23,7 @@ struct Installation {
 
   // Uncompressed, so that QEMU starts it at once by its PVH entry. That entry runs code that KASAN instruments before
   // there is a shadow for it. So the debug kernel starts by the ordinary entry.
-  [[nodiscard]] std::filesystem::path kernel() const {
-    return guest() / (debug_kernel() ? "vmlinuz" : "vmlinux");
-  }
+  [[nodiscard]] std::filesystem::path kernel() const { return guest() / (debug_kernel() ? "vmlinuz" : "vmlinux"); }
   /// Whether hosts have a kernel with KASAN and lockdep: slow, and without what Debian's kernels have besides.
   [[nodiscard]] bool debug_kernel() const { return kernel_flavour.starts_with("debug"); }
   [[nodiscard]] std::filesystem::path initrd() const { return guest() / "initrd"; }

@@ -322,9 +322,7 @@ int run(int argc, char** argv) {
     command->add_option("HOST", host)->required();
   }
   for (auto* command : {up_command, reset_command, boot_command, wait_command}) {
-    command
-        ->add_option("--patience", patience,
-                     "seconds that a host may take to boot (120; 600 with a debug kernel)")
+    command->add_option("--patience", patience, "seconds that a host may take to boot (120; 600 with a debug kernel)")
         ->check(CLI::PositiveNumber);
   }
 

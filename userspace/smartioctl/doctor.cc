@@ -279,15 +279,15 @@ void judge_windows(const Machine& machine, const Ntb& ntb, Findings& findings) {
     findings.add(Level::works, "windows", fmt::format("{}; interrupts pass through a second one.", what));
   } else {
     findings.about(ntb.pci, Role::borrow);
-    findings.add(Level::slow, "windows-small",
-                 fmt::format(
-                     "{}; none carries interrupts, so completions come by doorbells of the NTB, or a timer looks for them.",
-                     what),
-                 from_zero(machine, ntb)
-                     ? "Make the first window 4 GiB, or a second one 1 MiB or more, in the firmware's "
-                       "settings of both hosts."
-                     : "Make the second window 1 MiB or more in the firmware's settings of both "
-                       "hosts: without an IOMMU the first one leads to the pool only.");
+    findings.add(
+        Level::slow, "windows-small",
+        fmt::format(
+            "{}; none carries interrupts, so completions come by doorbells of the NTB, or a timer looks for them.",
+            what),
+        from_zero(machine, ntb) ? "Make the first window 4 GiB, or a second one 1 MiB or more, in the firmware's "
+                                  "settings of both hosts."
+                                : "Make the second window 1 MiB or more in the firmware's settings of both "
+                                  "hosts: without an IOMMU the first one leads to the pool only.");
   }
 }
 
