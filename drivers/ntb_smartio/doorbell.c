@@ -151,7 +151,8 @@ int link_map_doorbell(struct ntb_link *link, struct device *dev, u32 number,
 	dma_addr_t dma;
 	int ret;
 
-	if (!link_doorbells_allowed(link))
+	if (!link_doorbells_allowed(link) ||
+	    (doorbells < 0 && link_translated(dev)))
 		return -EOPNOTSUPP;
 	if (!wire_doorbell_ok(number, ntb_db_valid_mask(link->ntb),
 			      link->peer_doorbell))

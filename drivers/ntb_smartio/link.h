@@ -408,6 +408,7 @@ int link_nest(struct ntb_link *link, struct resource *resource);
 void link_unnest(struct ntb_link *link, struct resource *resource);
 int link_map_device(struct ntb_link *link, struct device *dev,
 		    unsigned int mw, dma_addr_t *dma);
+bool link_translated(struct device *dev);
 int link_map_range(struct ntb_link *link, struct device *dev, phys_addr_t phys,
 		   size_t size, enum dma_data_direction direction,
 		   dma_addr_t *dma);

@@ -35,7 +35,8 @@ struct link_map {
 	dma_addr_t dma;
 };
 
-static bool link_translated(struct device *dev)
+/* Whether an IOMMU decides what this device of the host reaches. */
+bool link_translated(struct device *dev)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 

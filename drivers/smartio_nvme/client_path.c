@@ -543,8 +543,6 @@ static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
 				       masks && i < queues ?
 				       &masks[i % made] : NULL);
 	kfree(masks);
-	for (; i < path->max_queues && !ret; i++)
-		snvme_queue_unused(&path->queues[i]);
 	return ret;
 }
 
@@ -604,8 +602,10 @@ static int snvme_join_io(struct snvme_path *path, unsigned int gen)
 	for (i = 0; i < queues + poll; i++)
 		snvme_queue_start(&path->queues[i]);
 	if (queues != path->nr_queues || poll != path->nr_poll)
-		return snvme_join_renumber(path, gen, queues, poll);
-	return 0;
+		ret = snvme_join_renumber(path, gen, queues, poll);
+	for (i = queues + poll; i < path->max_queues && !ret; i++)
+		snvme_queue_unused(&path->queues[i]);
+	return ret;
 }
 
 /*

@@ -331,8 +331,9 @@ static int snvme_queue_place(struct snvme_queue *q,
 }
 
 /*
- * That of the session before serves, unless the queue is for other CPUs now.
- * @cpus: NULL if there was no memory to tell.
+ * That of the session before serves, unless the queue is for other CPUs now. A
+ * doorbell does not: this lender may not ring any, and taking one needs no
+ * memory. @cpus: NULL if there was no memory to tell.
  */
 static int snvme_queue_irq_alloc(struct snvme_queue *q,
 				 const struct cpumask *cpus)
@@ -340,7 +341,8 @@ static int snvme_queue_irq_alloc(struct snvme_queue *q,
 	struct smartio_device *sdev = q->path->sdev;
 	int ret;
 
-	if (q->irq_kept && (!cpus || cpumask_equal(cpus, &q->irq_cpus)))
+	if (q->irq_kept && q->irq.way != SMARTIO_IRQ_DOORBELL &&
+	    (!cpus || cpumask_equal(cpus, &q->irq_cpus)))
 		return 0;
 	smartio_irq_free(sdev, &q->irq);
 	snprintf(q->irq_name, sizeof(q->irq_name), "nvme%dq%u",
@@ -352,6 +354,15 @@ static int snvme_queue_irq_alloc(struct snvme_queue *q,
 	return ret;
 }
 
+/* The timer looks for completions. */
+static void snvme_queue_timed(struct snvme_queue *q)
+{
+	q->timed = true;
+	dev_warn(q->path->ctrl.device,
+		 "queue %u: no interrupt left, polled every %lu us\n",
+		 q->index + 1, SNVME_TIMED_NS / NSEC_PER_USEC);
+}
+
 static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
 			   struct snvme_create_req *req)
 {
@@ -360,10 +371,7 @@ static int snvme_queue_irq(struct snvme_queue *q, const struct cpumask *cpus,
 	int ret = snvme_queue_irq_alloc(q, cpus);
 
 	if (ret == -ENOSPC) {
-		q->timed = true;
-		dev_warn(path->ctrl.device,
-			 "queue %u: no interrupt left, polled every %lu us\n",
-			 q->index + 1, SNVME_TIMED_NS / NSEC_PER_USEC);
+		snvme_queue_timed(q);
 		return 0;
 	}
 	if (ret) {
@@ -396,9 +404,17 @@ static int snvme_queue_create(struct snvme_queue *q,
 			   SNVME_CALL_MS);
 	if (!ret && (size != sizeof(*reply) || !le16_to_cpu(reply->qid)))
 		ret = -EPROTO;
-	if (!ret && req->flags & cpu_to_le16(SNVME_CREATE_IRQ))
+	if (ret || !(req->flags & cpu_to_le16(SNVME_CREATE_IRQ)))
+		return ret;
+	if (reply->vector) {
 		smartio_irq_sent(&q->irq, le16_to_cpu(reply->vector), &message);
-	return ret;
+	} else {
+		/* the drive has none left for this queue */
+		smartio_irq_free(q->path->sdev, &q->irq);
+		q->irq_kept = false;
+		snvme_queue_timed(q);
+	}
+	return 0;
 }
 
 /* Both doorbells, and whole pages around them. */
@@ -495,16 +511,14 @@ void snvme_queue_close(struct snvme_queue *q)
 }
 
 /*
- * The session has no such queue. On the local path its interrupt is a vector of
- * the device, which another host may need. May sleep.
+ * The path has no such queue any more. Its interrupt may be scarce: a vector of
+ * the device, or a doorbell. May sleep.
  */
 void snvme_queue_unused(struct snvme_queue *q)
 {
-	struct smartio_device *sdev = q->path->sdev;
-
-	if (!sdev->local || !q->irq_kept)
+	if (!q->irq_kept)
 		return;
-	smartio_irq_free(sdev, &q->irq);
+	smartio_irq_free(q->path->sdev, &q->irq);
 	q->irq_kept = false;
 }
 

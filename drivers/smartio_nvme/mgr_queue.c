@@ -327,8 +327,8 @@ static int mgr_pair_build(struct mgr_session *session, u16 qid,
 }
 
 /*
- * SNVME_CREATE, in a turn of the client's. Sleeps. Return: 0; -ENOSPC: none
- * left, or no vector, or no CMB; -EAGAIN: the controller was reset; errors of
+ * SNVME_CREATE, in a turn of the client's. Sleeps. Return: 0, also if the drive
+ * has no vector left for it; -ENOSPC: no pair left, or no CMB; -EAGAIN: the controller was reset; errors of
  * smartio_session_dma() and its like.
  */
 int mgr_pair_create(struct mgr_session *session,
@@ -359,6 +359,9 @@ int mgr_pair_create(struct mgr_session *session,
 		ret = smartio_session_set_irq(session->s, create->irq_addr,
 					      create->irq_data, &pair->vector);
 		pair->irq = !ret;
+		/* Then its host looks at the queue by itself. */
+		if (ret == -ENOSPC || ret == -EOPNOTSUPP)
+			ret = 0;
 	}
 	/* Queues start on a page for the controller, too. */
 	if (!ret && (sq | cq) % SNVME_QUEUE_ALIGN)

@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 #define SNVME_SERVICE		"nvme"
-#define SNVME_VERSION		2
+#define SNVME_VERSION		3
 
 /* Data of an admin command, at most. */
 #define SNVME_ADMIN_DATA_MAX	(64 * 1024)
@@ -120,7 +120,8 @@ struct snvme_create_req {
  * struct snvme_create_reply
  * @qid: of both queues; the doorbell page of the queue is mapped with
  *	smartio_map_bar(sdev, 0, db_page, ...)
- * @vector: of the device; the core names it when the interrupt moves
+ * @vector: of the device; the core names it when the interrupt moves; 0: no
+ *	interrupt, as the device has no vector left
  * @cmb_bar: where the SQ is, if it is in the CMB
  * @cmb_offset: in that BAR
  */
