@@ -35,7 +35,7 @@ struct link_map {
 	dma_addr_t dma;
 };
 
-/* Whether an IOMMU decides what this device of the host reaches. */
+/* Whether accesses of this device of the host go through an IOMMU. */
 bool link_translated(struct device *dev)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
