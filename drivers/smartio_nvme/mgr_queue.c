@@ -328,8 +328,8 @@ static int mgr_pair_build(struct mgr_session *session, u16 qid,
 
 /*
  * SNVME_CREATE, in a turn of the client's. Sleeps. Return: 0, also if the drive
- * has no vector left for it; -ENOSPC: no pair left, or no CMB; -EAGAIN: the controller was reset; errors of
- * smartio_session_dma() and its like.
+ * has no vector left for it; -ENOSPC: no pair left, or no CMB; -EAGAIN: the
+ * controller was reset; errors of smartio_session_dma() and its like.
  */
 int mgr_pair_create(struct mgr_session *session,
 		    const struct snvme_create *create,
