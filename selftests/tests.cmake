@@ -21,6 +21,14 @@ set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client
 set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/lost-again failover/flaps failover/contained failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
+# `make check` with the stock kernel has this on the second one, too: what it does otherwise (docs/decisions.md), a function
+# that is lent, and two links to one drive.
+if(SMARTIO_CORE)
+  on_cluster(core pair smartio/link share/attach share/interrupts share/pulled-cable share/reservations lending/drive)
+  on_cluster(core-dual pair-dual failover/paths)
+  return()
+endif()
+
 # Of the harness itself, without any host: before all clusters, in two halves.
 file(GLOB HARNESS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/harness/*)
 list(FILTER HARNESS EXCLUDE REGEX "\\.")
@@ -48,14 +56,6 @@ if(SMARTIO_KERNEL MATCHES "^debug")
   return()
 endif()
 
-# `make check` with the stock kernel has this on the second one, too: what it does otherwise (docs/decisions.md), a function
-# that is lent, and two links to one drive.
-if(SMARTIO_CORE)
-  on_cluster(core pair smartio/link share/attach share/interrupts share/pulled-cable share/reservations lending/drive)
-  on_cluster(core-dual pair-dual failover/paths)
-  return()
-endif()
-
 # What is tested on one cluster is not tested on another like it in make check, nor what a test beside it shows, too. The rest
 # is for make check-long.
 # The drive's model has unit tests, and the hosts' verified I/O in all of share/: the stock driver shows the model's other sides.
@@ -79,7 +79,7 @@ set(LINKS_INTEL_SPR smartio/link)
 set(LINKS_INTEL_ICX smartio/link smartio/stuck-window)
 # Sapphire Rapids shares a drive on star-intel-spr. Ice Lake does it with the lender's IOMMU on.
 set(CLIENT_INTEL_SPR smartio_nvme/client-attach)
-set(CLIENT_INTEL_ICX share/attach smartio_nvme/client-attach)
+set(CLIENT_INTEL_ICX smartio_nvme/client-attach share/attach)
 # The core of a shared drive on the other family, and there the cluster file system that is not looked at on AMD's.
 set(SHARE_INTEL share/attach share/interrupts share/pulled-cable)
 set(GFS2_INTEL clusterfs/gfs2-partition)
