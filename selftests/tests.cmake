@@ -24,7 +24,9 @@ set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl
 # `make check` with the stock kernel has this on the second one, too: what it does otherwise (docs/decisions.md), a function
 # that is lent, and two links to one drive.
 if(SMARTIO_CORE)
-  on_cluster(core pair smartio/link share/attach share/interrupts share/pulled-cable share/reservations lending/drive)
+  on_cluster(core pair smartio/link share/attach share/interrupts share/pulled-cable share/reservations)
+  # not behind a drive that is still attached: it would be lost with the modules
+  on_cluster(core-lending pair lending/drive)
   on_cluster(core-dual pair-dual failover/paths)
   return()
 endif()
