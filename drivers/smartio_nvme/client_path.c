@@ -546,12 +546,17 @@ static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
 	return ret;
 }
 
-/* blk-mq learns of another number of queues while no request is in any. */
+/*
+ * blk-mq learns of another number of queues while no request is in any. If it
+ * has no memory for that, its number stays. Then the path's stays, too, so that
+ * the next attempt tries again: blk-mq would use queues that are not open.
+ */
 static int snvme_join_renumber(struct snvme_path *path, unsigned int gen,
 			       unsigned int queues, unsigned int poll)
 {
+	unsigned int old_queues = path->nr_queues, old_poll = path->nr_poll;
 	struct nvme_ctrl *ctrl = &path->ctrl;
-	int left = 0, tries;
+	int left = 0, tries, ret = 0;
 
 	nvme_start_freeze(ctrl);
 	for (tries = 0; tries < 50 && !left; tries++) {
@@ -569,8 +574,13 @@ static int snvme_join_renumber(struct snvme_path *path, unsigned int gen,
 	path->nr_queues = queues;
 	path->nr_poll = poll;
 	blk_mq_update_nr_hw_queues(ctrl->tagset, queues + poll);
+	if (ctrl->tagset->nr_hw_queues != queues + poll) {
+		path->nr_queues = old_queues;
+		path->nr_poll = old_poll;
+		ret = -ENOMEM;
+	}
 	nvme_unfreeze(ctrl);
-	return 0;
+	return ret;
 }
 
 static int snvme_join_io(struct snvme_path *path, unsigned int gen)
