@@ -408,12 +408,18 @@ static int snvme_queue_create(struct snvme_queue *q,
 		return ret;
 	if (reply->vector) {
 		smartio_irq_sent(&q->irq, le16_to_cpu(reply->vector), &message);
-	} else {
-		/* the drive has none left for this queue */
+		return 0;
+	}
+	/*
+	 * The drive has none left for this queue, in this session. A doorbell
+	 * is scarce. A vector of this host is kept: to get one the next session
+	 * might wait for a CPU that waits for memory.
+	 */
+	if (q->irq.way == SMARTIO_IRQ_DOORBELL) {
 		smartio_irq_free(q->path->sdev, &q->irq);
 		q->irq_kept = false;
-		snvme_queue_timed(q);
 	}
+	snvme_queue_timed(q);
 	return 0;
 }
 
