@@ -30,6 +30,8 @@
 
 #define IDENTIFY_TIMEOUT_S	30
 #define MASK_BITS		0x0e
+/* Sessions that are ended at the same time. */
+#define SETTLE_AT_ONCE		32
 
 /**
  * struct mgr_resv_job - a request of a client, for the worker
@@ -370,35 +372,32 @@ free:
  * Waits until all sessions that were shut out are over, by this command or by
  * one before it whose sender may have given up: only then may it complete.
  * Those that are marked while this one is not, seen at one moment: or two could
- * wait for each other that a third has marked. @session: NULL: the worker.
+ * wait for each other that a third has marked. Without memory: the change is
+ * made already, and nothing else ends them. @session: NULL: the worker.
  */
 static int mgr_resv_settle(struct mgr *m, struct smartio_export *export,
 			   struct mgr_session *session)
 {
-	unsigned int count = 0, room = 0;
 	struct mgr_session *other;
+	u64 ids[SETTLE_AT_ONCE];
+	unsigned int count;
 	bool stale;
-	u64 *ids;
 
-	mutex_lock(&m->sessions_lock);
-	list_for_each_entry(other, &m->sessions, entry)
-		room += other != session && other->stale;
-	mutex_unlock(&m->sessions_lock);
-	if (!room)
-		return 0;
-	ids = kcalloc(room, sizeof(*ids), GFP_KERNEL);
-	if (!ids)
-		return -ENOMEM;
-	mutex_lock(&m->sessions_lock);
-	stale = session && session->stale;
-	list_for_each_entry(other, &m->sessions, entry)
-		if (other != session && other->stale && count < room)
-			ids[count++] = other->s->id;
-	mutex_unlock(&m->sessions_lock);
-	if (!stale)
-		smartio_export_end_sessions(export, ids, count);
-	kfree(ids);
-	return stale ? -EAGAIN : 0;
+	do {
+		count = 0;
+		mutex_lock(&m->sessions_lock);
+		stale = session && session->stale;
+		list_for_each_entry(other, &m->sessions, entry)
+			if (other != session && other->stale &&
+			    count < ARRAY_SIZE(ids))
+				ids[count++] = other->s->id;
+		mutex_unlock(&m->sessions_lock);
+		if (count && stale)
+			return -EAGAIN;
+		if (count)
+			smartio_export_end_sessions(export, ids, count);
+	} while (count == ARRAY_SIZE(ids));
+	return 0;
 }
 
 /* ---- the worker ---- */
