@@ -194,13 +194,13 @@ enum mgr_reason {
  * @turns: commands of clients that wait for their turn, the oldest first
  * @relays: commands of clients that the drive has now
  * @broker_lock: protects @pairs, @nr_pairs, @reserved, @cmb.pool,
- *	mgr_session.pieces and .reserved
+ *	mgr_session.pieces and .reserved, mgr_vctrl.pairs; after sessions_lock
  * @nr_pairs: I/O queue pairs that the controller gives
  * @reserved: of them, set aside for sessions: the sum of mgr_session.reserved
  * @pairs: 1 to @nr_pairs
  * @cmb: controller memory buffer
  * @sessions_lock: protects @sessions and the event state of each, @vctrls and
- *	all in them
+ *	all in them but .pairs
  * @sessions: struct mgr_session
  * @vctrls: struct mgr_vctrl
  * @events: BIT(type) of asynchronous events that have arrived
@@ -292,6 +292,7 @@ static_assert(MGR_NOTICES <= 255);	/* a byte of the log counts them */
  * @cntlid: nvme-core on that host compares it with those of its other paths,
  *	old ones too
  * @host_id: Host Identifier
+ * @pairs: queue pairs that its last session might have
  * @notices: the oldest first
  * @nr_notices: in @notices
  * @notices_sent: ever, for the log's count
@@ -304,6 +305,7 @@ struct mgr_vctrl {
 	char link_name[32];
 	u16 cntlid;
 	u8 host_id[16];
+	unsigned int pairs;
 	struct mgr_notice notices[MGR_NOTICES];
 	unsigned int nr_notices;
 	u64 notices_sent;

@@ -5,9 +5,11 @@
  * or revoked by a reset, before another session gets it.
  *
  * By default a session gets as many as it asks for, while half of the
- * controller's pairs remain free; MGR_SHARE, while there are any. Set Features
- * (Number of Queues) says how many that are, and sets them aside for it: hosts
- * that come at once create theirs in any order.
+ * controller's pairs remain free. While there are any, it gets MGR_SHARE, or as
+ * many as the session before it had: a reset ends all sessions, and hosts come
+ * again in any order. Set Features (Number of Queues) says how many that are,
+ * and sets them aside for it: hosts that come at once create theirs in any
+ * order.
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -42,33 +44,72 @@ static unsigned int count_free(struct mgr *m)
 	return count;
 }
 
-/* Under broker_lock: the rest of a host's quota, or of a session's share. */
-static unsigned int count_quota(struct mgr_session *session, unsigned int free)
+/* Besides, sessions and virtual controllers neither come nor go. */
+static void mgr_broker_lock(struct mgr *m)
 {
-	int limit = READ_ONCE(queues_per_host);
-	struct mgr *m = session->m;
-	unsigned int qid, host = 0, own = 0;
+	mutex_lock(&m->sessions_lock);
+	mutex_lock(&m->broker_lock);
+}
 
-	if (!limit)
-		return MGR_MAX_PAIRS;
-	for (qid = 1; qid <= MGR_MAX_PAIRS; qid++) {
-		const struct mgr_pair *pair = &m->pairs[qid];
+static void mgr_broker_unlock(struct mgr *m)
+{
+	mutex_unlock(&m->broker_lock);
+	mutex_unlock(&m->sessions_lock);
+}
 
-		if (pair->state == MGR_PAIR_FREE)
-			continue;
-		own += pair->session == session;
-		host += uuid_equal(&pair->session->s->host,
-				   &session->s->host);
-	}
-	if (limit > 0)
-		return limit > host ? limit - host : 0;
-	return max3(session->reserved, MGR_SHARE - min(own, MGR_SHARE),
-		    free - min(free, m->nr_pairs / 2));
+/* Under mgr_broker_lock(): pairs that the session has. */
+static unsigned int count_own(const struct mgr_session *session)
+{
+	const struct mgr *m = session->m;
+	unsigned int qid, count = 0;
+
+	for (qid = 1; qid <= MGR_MAX_PAIRS; qid++)
+		count += m->pairs[qid].session == session;
+	return count;
 }
 
 /*
- * Under broker_lock: how many pairs a session could create, those set aside for
- * it among them.
+ * Under mgr_broker_lock(): pairs that the session's host has, with those set
+ * aside for its other sessions.
+ */
+static unsigned int count_host(const struct mgr_session *session)
+{
+	const uuid_t *host = &session->s->host;
+	const struct mgr *m = session->m;
+	const struct mgr_session *other;
+	unsigned int qid, count = 0;
+
+	for (qid = 1; qid <= MGR_MAX_PAIRS; qid++)
+		count += m->pairs[qid].state != MGR_PAIR_FREE &&
+			 uuid_equal(&m->pairs[qid].session->s->host, host);
+	list_for_each_entry(other, &m->sessions, entry)
+		if (other != session && uuid_equal(&other->s->host, host))
+			count += other->reserved;
+	return count;
+}
+
+/*
+ * Under mgr_broker_lock(): the rest of a host's quota, or of a session's share:
+ * that is not less than the session before it had.
+ */
+static unsigned int count_quota(struct mgr_session *session, unsigned int free)
+{
+	int limit = READ_ONCE(queues_per_host);
+	unsigned int own, share;
+
+	if (!limit)
+		return MGR_MAX_PAIRS;
+	if (limit > 0)
+		return limit - min_t(unsigned int, limit, count_host(session));
+	own = count_own(session);
+	share = max(MGR_SHARE, session->vctrl->pairs);
+	return max3(session->reserved, share - min(own, share),
+		    free - min(free, session->m->nr_pairs / 2));
+}
+
+/*
+ * Under mgr_broker_lock(): how many pairs a session could create, those set
+ * aside for it among them.
  */
 static unsigned int count_available(struct mgr_session *session)
 {
@@ -95,10 +136,37 @@ unsigned int mgr_pairs_available(struct mgr_session *session)
 	struct mgr *m = session->m;
 	unsigned int count;
 
-	mutex_lock(&m->broker_lock);
+	mgr_broker_lock(m);
 	count = count_available(session);
-	mutex_unlock(&m->broker_lock);
+	mgr_broker_unlock(m);
 	return count;
+}
+
+/*
+ * Under mgr_broker_lock(): the next session of this virtual controller may have
+ * @count pairs, too. All hosts may return at once: if their numbers are more
+ * than there are pairs, those without a session lose theirs.
+ */
+static void mgr_pairs_remember(struct mgr_session *session, unsigned int count)
+{
+	struct mgr *m = session->m;
+	struct mgr_session *other;
+	struct mgr_vctrl *vctrl;
+	unsigned int sum = 0;
+	bool used;
+
+	session->vctrl->pairs = count;
+	list_for_each_entry(vctrl, &m->vctrls, entry)
+		sum += vctrl->pairs;
+	if (sum <= m->nr_pairs)
+		return;
+	list_for_each_entry(vctrl, &m->vctrls, entry) {
+		used = false;
+		list_for_each_entry(other, &m->sessions, entry)
+			used |= other->vctrl == vctrl;
+		if (!used)
+			vctrl->pairs = 0;
+	}
 }
 
 /*
@@ -108,15 +176,15 @@ unsigned int mgr_pairs_available(struct mgr_session *session)
 unsigned int mgr_pairs_reserve(struct mgr_session *session, unsigned int wanted)
 {
 	struct mgr *m = session->m;
-	unsigned int qid, count = 0, more;
+	unsigned int count, more;
 
-	mutex_lock(&m->broker_lock);
-	for (qid = 1; qid <= MGR_MAX_PAIRS; qid++)
-		count += m->pairs[qid].session == session;
+	mgr_broker_lock(m);
+	count = count_own(session);
 	more = min(wanted - min(wanted, count), count_available(session));
 	m->reserved += more - session->reserved;
 	session->reserved = more;
-	mutex_unlock(&m->broker_lock);
+	mgr_pairs_remember(session, count + more);
+	mgr_broker_unlock(m);
 	return count + more;
 }
 
@@ -226,7 +294,7 @@ static struct mgr_pair *mgr_pair_take(struct mgr_session *session)
 	struct mgr_pair *pair = NULL;
 	unsigned int qid;
 
-	mutex_lock(&m->broker_lock);
+	mgr_broker_lock(m);
 	if (!count_available(session))
 		goto out;
 	for (qid = 1; qid <= m->nr_pairs; qid++) {
@@ -239,7 +307,7 @@ static struct mgr_pair *mgr_pair_take(struct mgr_session *session)
 		break;
 	}
 out:
-	mutex_unlock(&m->broker_lock);
+	mgr_broker_unlock(m);
 	return pair;
 }
 
