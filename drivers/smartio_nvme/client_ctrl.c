@@ -83,7 +83,7 @@ static void snvme_config_get(struct snvme_config *config)
 		.dma_mode = sysfs_match_string(dma_modes, dma_mode),
 		.placement = sysfs_match_string(placements, sq_placement),
 		.queues = queues,
-		.poll_queues = min(poll_queues, num_online_cpus()),
+		.poll_queues = min(poll_queues, num_present_cpus()),
 		.entries = clamp(queue_entries, 2U, 4096U),
 		.max_bytes = round_down(clamp(max_kib, 4U, 2048U) * SZ_1K,
 					NVME_CTRL_PAGE_SIZE),
@@ -521,8 +521,12 @@ static int snvme_path_resources(struct snvme_path *path)
 	bool again;
 	int ret;
 
-	max = config->queues ?: num_online_cpus();
-	max = min(max, num_online_cpus()) + config->poll_queues;
+	/*
+	 * CPUs that are offline may come. A guest's possible CPUs are often far
+	 * more than it ever has, and queue pairs are for other hosts, too.
+	 */
+	max = config->queues ?: num_present_cpus();
+	max = min(max, num_present_cpus()) + config->poll_queues;
 	path->queues = kvcalloc(max, sizeof(*path->queues), GFP_KERNEL);
 	if (!path->queues)
 		return -ENOMEM;
