@@ -4,7 +4,8 @@
  * smartio_recovery_begin(). Those of pages fail from an order on, as on a host
  * whose memory is fragmented. Or all of them fail, as on a host whose reserves
  * are used up. Those from slabs fail all, or only the n-th, or the first of each
- * function that asks.
+ * function that asks. Or the first one fails for a new number of blk-mq's
+ * queues.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -20,6 +21,10 @@ MODULE_PARM_DESC(order, "allocations of this order and above fail; -1: none");
 static int slabs = -1;
 module_param(slabs, int, 0644);
 MODULE_PARM_DESC(slabs, "which allocation from slabs fails, of those in recovery: the number that 'pieces' has after it; 0: all; -1: none; -2: the first of each caller");
+
+static int renumberings;
+module_param(renumberings, int, 0644);
+MODULE_PARM_DESC(renumberings, "calls of blk_mq_update_nr_hw_queues() in recovery whose first allocation from a slab fails");
 
 static atomic_t pieces;
 static atomic_t seen;
@@ -98,10 +103,17 @@ static bool starve_first(unsigned long caller)
 	return first;
 }
 
+/* Has called blk_mq_update_nr_hw_queues(), and allocated nothing since. */
+static struct task_struct *starve_renumbers;
+
 static bool starve_this(int number, struct pt_regs *regs)
 {
 	int which = READ_ONCE(slabs);
 
+	if (READ_ONCE(starve_renumbers) == current) {
+		WRITE_ONCE(starve_renumbers, NULL);
+		return true;
+	}
 	if (which == -2)	/* on the stack is where it returns to */
 		return starve_first(regs_get_kernel_stack_nth(regs, 0));
 	return !which || which == number;
@@ -147,6 +159,15 @@ static int starve_handler(struct kprobe *probe, struct pt_regs *regs)
 static int starve_many(struct kprobe *probe, struct pt_regs *regs)
 {
 	return starve_page(regs, 0);
+}
+
+static int starve_renumber(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (!starve_in_recovery() || READ_ONCE(renumberings) <= 0)
+		return 0;
+	WRITE_ONCE(renumberings, renumberings - 1);
+	WRITE_ONCE(starve_renumbers, current);
+	return 0;
 }
 
 /*
@@ -203,9 +224,15 @@ static struct kprobe starve_cache = {
 	.post_handler = starve_after,
 };
 
+static struct kprobe starve_queues = {
+	.symbol_name = "blk_mq_update_nr_hw_queues",
+	.pre_handler = starve_renumber,
+	.post_handler = starve_after,
+};
+
 static struct kprobe *starve_probes[] = {
 	&starve_pages, &starve_bulk, &starve_known, &starve_unknown,
-	&starve_node, &starve_cache,
+	&starve_node, &starve_cache, &starve_queues,
 };
 
 static int __init starve_init(void)
