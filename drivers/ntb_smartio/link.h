@@ -173,6 +173,7 @@ struct link_spare {
  * @next_call: number
  * @jobs: requests of the other side that run
  * @jobs_wq: where
+ * @ends_wq: where those run for which other ones may wait
  * @jobs_idle: woken when the last of them has ended
  * @irq_node: of @irq_domain
  * @irq_domain: makes interrupts of the peer's devices
@@ -293,6 +294,7 @@ struct ntb_link {
 	u32 next_call;
 	atomic_t jobs;
 	struct workqueue_struct *jobs_wq;
+	struct workqueue_struct *ends_wq;
 	wait_queue_head_t jobs_idle;
 
 	struct fwnode_handle *irq_node;
