@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Requests over a link, in both directions: those of this host wait here for
- * their replies; those of the other side run on the link's workqueue, many at
+ * their replies; those of the other side run on the link's workqueues, many at
  * once.
  */
 #include <linux/jiffies.h>
@@ -212,6 +212,24 @@ static void link_job_work(struct work_struct *work)
 	smartio_recovery_end(flags);
 }
 
+/*
+ * Requests that begin or end the work of others run on a queue of their own.
+ * Without memory for a thread a queue has only its rescuer, which runs one job
+ * after another, and a job may wait for a request that ends it.
+ */
+static struct workqueue_struct *link_job_queue(struct ntb_link *link, u16 type)
+{
+	switch (type) {
+	case WIRE_OPEN_SESSION:
+	case WIRE_CLOSE_SESSION:
+	case WIRE_REVOKE:
+	case WIRE_FENCE:
+		return link->ends_wq;
+	default:
+		return link->jobs_wq;
+	}
+}
+
 static bool link_job_start(struct ntb_link *link, u32 generation,
 			   const struct wire_message *message, void *payload)
 {
@@ -240,7 +258,7 @@ static bool link_job_start(struct ntb_link *link, u32 generation,
 	job->message = *message;
 	job->payload = payload;
 	atomic_inc(&link->jobs);
-	queue_work(link->jobs_wq, &job->work);
+	queue_work(link_job_queue(link, message->type), &job->work);
 	return true;
 }
 
@@ -289,7 +307,7 @@ bool link_receive(struct ntb_link *link, u32 generation,
 }
 
 /*
- * A peer's requests may wait for long, and as many as it may have. On a queue
+ * A peer's requests may wait for long, and as many as it may have. On queues
  * of its own none of them delays another peer's requests, such as those for a
  * fence.
  */
@@ -298,10 +316,19 @@ int link_calls_init(struct ntb_link *link)
 	link->jobs_wq = alloc_workqueue("smartio-%s-jobs",
 					WQ_UNBOUND | WQ_MEM_RECLAIM,
 					2 * LINK_JOBS_MAX, link->base.name);
-	return link->jobs_wq ? 0 : -ENOMEM;
+	if (!link->jobs_wq)
+		return -ENOMEM;
+	link->ends_wq = alloc_workqueue("smartio-%s-ends",
+					WQ_UNBOUND | WQ_MEM_RECLAIM,
+					2 * LINK_JOBS_MAX, link->base.name);
+	if (link->ends_wq)
+		return 0;
+	destroy_workqueue(link->jobs_wq);
+	return -ENOMEM;
 }
 
 void link_calls_exit(struct ntb_link *link)
 {
+	destroy_workqueue(link->ends_wq);
 	destroy_workqueue(link->jobs_wq);
 }

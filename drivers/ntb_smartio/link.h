@@ -3,6 +3,7 @@
  * A link: one NTB device of this host, and its peer. The layers, from below; a
  * file calls none above it:
  *
+ *    kept.c       pages that stay for their owner
  *    memory.c     memory that lies inside what is open to the other side
  *    ring.c       messages
  *    inbound.c    registers of the windows that lead into this host
@@ -35,6 +36,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "kept.h"
 #include "wire.h"
 
 #define LINK_WINDOWS_MAX	8
@@ -98,21 +100,6 @@ struct link_spare {
 	spinlock_t lock;	/* used */
 	bool used;
 	void *memory;
-};
-
-/* Pages that the peer reaches, or reached and will again. */
-struct link_kept {
-	struct mutex lock;	/* all but the works */
-	struct list_head pieces;	/* struct link_piece, of memory.c */
-	size_t bytes;		/* not in use */
-	size_t used;		/* in use */
-	size_t peak;		/* of @used */
-	u64 made;		/* pieces, so far */
-	size_t requested;	/* @refill makes a piece of so many bytes */
-	size_t failed;		/* it could not */
-	struct delayed_work age;
-	struct work_struct refill;
-	wait_queue_head_t refilled;
 };
 
 /**
@@ -186,6 +173,7 @@ struct link_kept {
  * @next_call: number
  * @jobs: requests of the other side that run
  * @jobs_wq: where
+ * @ends_wq: where those run for which other ones may wait
  * @jobs_idle: woken when the last of them has ended
  * @irq_node: of @irq_domain
  * @irq_domain: makes interrupts of the peer's devices
@@ -306,6 +294,7 @@ struct ntb_link {
 	u32 next_call;
 	atomic_t jobs;
 	struct workqueue_struct *jobs_wq;
+	struct workqueue_struct *ends_wq;
 	wait_queue_head_t jobs_idle;
 
 	struct fwnode_handle *irq_node;
@@ -423,12 +412,11 @@ void link_free(struct ntb_link *link, size_t size, void *cpu,
 	       dma_addr_t dma);
 void *link_alloc_low(struct ntb_link *link, size_t size, dma_addr_t *dma);
 int link_pool_narrow(struct ntb_link *link, u64 size);
-struct page *link_pages_alloc(struct ntb_link *link, size_t size,
+struct page *link_pages_alloc(struct ntb_link *link, u32 owner, size_t size,
 			      dma_addr_t *dma);
 void link_unmapped(struct ntb_link *link);
 void link_pages_free(struct ntb_link *link, size_t size, struct page *page,
 		     dma_addr_t dma);
-void link_pages_forget(struct ntb_link *link);
 
 /* held.c */
 void link_release_pages(struct ntb_link *link, size_t size, struct page *page,

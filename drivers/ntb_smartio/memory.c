@@ -8,9 +8,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/genalloc.h>
 #include <linux/iommu.h>
-#include <linux/jiffies.h>
 #include <linux/module.h>
-#include <linux/smartio_recovery.h>
 
 #include "link.h"
 
@@ -18,20 +16,12 @@ static unsigned int pool_mib = 4;
 module_param(pool_mib, uint, 0444);
 MODULE_PARM_DESC(pool_mib, "without an IOMMU: MiB of memory for each link that the other side may reach (at most 4)");
 
-/* Unused pages are kept for so long. */
-#define LINK_KEPT_S	600
-/* How long a request waits for a piece of memory that has to be made. */
-#define LINK_REFILL_MS	5000
 /*
  * Bits of the lowest addresses that are tried: of an IOMMU's, where the first MiB
  * has the range of VGA, and of memory, where x86 has a zone for them.
  */
 #define LINK_LOW_IOVA_BITS	22
 #define LINK_LOW_MEMORY_BITS	24
-
-static void link_refill_work(struct work_struct *work);
-static void link_kept_age(struct work_struct *work);
-static void link_kept_exit(struct ntb_link *link);
 
 /*
  * The window leads to all of it and no further. Contiguous memory of a power of
@@ -78,13 +68,7 @@ free:
 /* The pool, if there has to be one. */
 int link_memory_init(struct ntb_link *link)
 {
-	struct link_kept *kept = &link->kept;
-
-	mutex_init(&kept->lock);
-	INIT_LIST_HEAD(&kept->pieces);
-	INIT_DELAYED_WORK(&kept->age, link_kept_age);
-	INIT_WORK(&kept->refill, link_refill_work);
-	init_waitqueue_head(&kept->refilled);
+	link_kept_init(&link->kept, link->base.dma, link->iommu);
 	if (link->base.scattered || !link->inbound[0].size)
 		return 0;
 	return link_pool_init(link);
@@ -93,7 +77,7 @@ int link_memory_init(struct ntb_link *link)
 /* The mirror of link_memory_init(). */
 void link_memory_exit(struct ntb_link *link)
 {
-	link_kept_exit(link);
+	link_kept_exit(&link->kept);
 	if (!link->pool)
 		return;
 	if (link->pool_cut)
@@ -210,266 +194,11 @@ void link_unmapped(struct ntb_link *link)
 		iommu_flush_iotlb_all(domain);
 }
 
-/* ---- pages that the peer reaches ---- */
-
-/**
- * struct link_piece - pages that are in use, or were
- * @entry: in link->kept.pieces
- * @size: bytes
- * @page: the first
- * @dma: where the NTB finds them; with an IOMMU only while @used
- * @used: they are in use
- * @since: when not @used: since then, in jiffies
- */
-struct link_piece {
-	struct list_head entry;
-	size_t size;
-	struct page *page;
-	dma_addr_t dma;
-	bool used;
-	unsigned long since;
-};
-
-static bool link_piece_fill(struct ntb_link *link, struct link_piece *piece,
-			    gfp_t gfp)
-{
-	void *cpu;
-
-	if (link->iommu) {
-		cpu = alloc_pages_exact(piece->size, gfp | __GFP_NOWARN);
-		piece->page = cpu ? virt_to_page(cpu) : NULL;
-	} else {
-		piece->page = dma_alloc_pages(link->base.dma, piece->size,
-					      &piece->dma, DMA_BIDIRECTIONAL,
-					      gfp | __GFP_NOWARN);
-	}
-	return piece->page;
-}
-
-static void link_piece_free(struct ntb_link *link, struct link_piece *piece)
-{
-	if (link->iommu)
-		free_pages_exact(page_address(piece->page), piece->size);
-	else
-		dma_free_pages(link->base.dma, piece->size, piece->page,
-			       piece->dma, DMA_BIDIRECTIONAL);
-	kfree(piece);
-}
-
-/* Without @kept->lock. */
-static struct link_piece *link_piece_new(struct ntb_link *link, size_t size,
-					 gfp_t gfp)
-{
-	struct link_piece *piece = kzalloc(sizeof(*piece), gfp);
-
-	if (!piece)
-		return NULL;
-	piece->size = size;
-	if (link_piece_fill(link, piece, gfp))
-		return piece;
-	kfree(piece);
-	return NULL;
-}
-
 /*
- * Frees unused pages until the kept ones, with @size bytes more, don't exceed
- * the peak of use.
+ * Contiguous zeroed pages that another device can be given too, for @owner, a
+ * number of the core. Those that it had before are taken again.
  */
-static void link_kept_trim(struct ntb_link *link, size_t size)
-{
-	struct link_kept *kept = &link->kept;
-	struct link_piece *piece, *next;
-
-	lockdep_assert_held(&kept->lock);
-	list_for_each_entry_safe(piece, next, &kept->pieces, entry) {
-		if (kept->used + kept->bytes + size <= kept->peak)
-			return;
-		if (piece->used)
-			continue;
-		kept->bytes -= piece->size;
-		list_del(&piece->entry);
-		link_piece_free(link, piece);
-	}
-}
-
-static struct link_piece *link_kept_take(struct ntb_link *link, size_t size)
-{
-	struct link_kept *kept = &link->kept;
-	struct link_piece *piece;
-
-	lockdep_assert_held(&kept->lock);
-	list_for_each_entry(piece, &kept->pieces, entry) {
-		if (piece->used || piece->size != size)
-			continue;
-		piece->used = true;
-		kept->bytes -= size;
-		kept->used += size;
-		return piece;
-	}
-	return NULL;
-}
-
-static void link_kept_add(struct ntb_link *link, struct link_piece *piece,
-			  bool used)
-{
-	struct link_kept *kept = &link->kept;
-
-	lockdep_assert_held(&kept->lock);
-	kept->made++;
-	kept->peak = max(kept->peak, kept->used + piece->size);
-	link_kept_trim(link, piece->size);
-	piece->used = used;
-	piece->since = jiffies;
-	if (used)
-		kept->used += piece->size;
-	else
-		kept->bytes += piece->size;
-	list_add_tail(&piece->entry, &kept->pieces);
-}
-
-/*
- * Makes large pieces. When memory is scarce or fragmented, that takes reclaim
- * and compaction. A thread that serves the peer must do neither: reclaim may
- * wait for a disk that is behind this link.
- */
-static void link_refill_work(struct work_struct *work)
-{
-	struct ntb_link *link = container_of(work, struct ntb_link,
-					     kept.refill);
-	struct link_kept *kept = &link->kept;
-	size_t size = READ_ONCE(kept->requested);
-	struct link_piece *piece;
-
-	if (!size)
-		return;
-	piece = link_piece_new(link, size, GFP_KERNEL | __GFP_RETRY_MAYFAIL);
-	mutex_lock(&kept->lock);
-	if (piece)
-		link_kept_add(link, piece, false);
-	else
-		kept->failed = size;
-	kept->requested = 0;
-	mutex_unlock(&kept->lock);
-	wake_up_all(&kept->refilled);
-}
-
-/* Waits for that for a while. Returns a piece, or NULL. */
-static struct link_piece *link_piece_wait(struct ntb_link *link, size_t size)
-{
-	unsigned long deadline = jiffies + msecs_to_jiffies(LINK_REFILL_MS);
-	struct link_kept *kept = &link->kept;
-	struct link_piece *piece;
-	bool failed;
-
-	do {
-		mutex_lock(&kept->lock);
-		piece = link_kept_take(link, size);
-		failed = kept->failed == size;
-		if (failed)
-			kept->failed = 0;
-		if (!piece && !failed && !kept->requested)
-			WRITE_ONCE(kept->requested, size);
-		mutex_unlock(&kept->lock);
-		if (piece || failed)
-			return piece;
-		queue_work(system_unbound_wq, &kept->refill);
-		wait_event_timeout(kept->refilled, !READ_ONCE(kept->requested),
-				   max((long)(deadline - jiffies), 1L));
-	} while (time_before(jiffies, deadline));
-	return NULL;
-}
-
-/* One that was in use before, or a new one; it is used. Or NULL. */
-static struct link_piece *link_piece_get(struct ntb_link *link, size_t size)
-{
-	struct link_kept *kept = &link->kept;
-	struct link_piece *piece;
-
-	mutex_lock(&kept->lock);
-	piece = link_kept_take(link, size);
-	mutex_unlock(&kept->lock);
-	if (piece)
-		return piece;
-	piece = link_piece_new(link, size, smartio_recovery_gfp(size));
-	if (!piece)
-		return link_piece_wait(link, size);
-	mutex_lock(&kept->lock);
-	link_kept_add(link, piece, true);
-	mutex_unlock(&kept->lock);
-	return piece;
-}
-
-/* The pages are not in use any more, and the peer doesn't reach them. */
-static void link_piece_put(struct ntb_link *link, struct page *page)
-{
-	struct link_kept *kept = &link->kept;
-	struct link_piece *piece;
-
-	mutex_lock(&kept->lock);
-	list_for_each_entry(piece, &kept->pieces, entry) {
-		if (piece->page != page)
-			continue;
-		piece->used = false;
-		piece->since = jiffies;
-		kept->used -= piece->size;
-		kept->bytes += piece->size;
-		break;
-	}
-	mutex_unlock(&kept->lock);
-	queue_delayed_work(system_wq, &kept->age, LINK_KEPT_S * HZ);
-}
-
-/* Frees pages that were unused for @s seconds. Returns the bytes still kept. */
-static size_t link_kept_drop(struct ntb_link *link, unsigned int s)
-{
-	struct link_kept *kept = &link->kept;
-	struct link_piece *piece, *next;
-	size_t left;
-
-	mutex_lock(&kept->lock);
-	list_for_each_entry_safe(piece, next, &kept->pieces, entry) {
-		if (piece->used || time_before(jiffies, piece->since + s * HZ))
-			continue;
-		kept->bytes -= piece->size;
-		list_del(&piece->entry);
-		link_piece_free(link, piece);
-	}
-	if (!kept->used)
-		kept->peak = kept->bytes;
-	left = kept->bytes;
-	mutex_unlock(&kept->lock);
-	return left;
-}
-
-static void link_kept_age(struct work_struct *work)
-{
-	struct ntb_link *link = container_of(to_delayed_work(work),
-					     struct ntb_link, kept.age);
-
-	if (link_kept_drop(link, LINK_KEPT_S))
-		queue_delayed_work(system_wq, &link->kept.age, LINK_KEPT_S * HZ);
-}
-
-/* Unused pages are not kept any longer. */
-void link_pages_forget(struct ntb_link *link)
-{
-	link_kept_drop(link, 0);
-}
-
-static void link_kept_exit(struct ntb_link *link)
-{
-	cancel_work_sync(&link->kept.refill);
-	cancel_delayed_work_sync(&link->kept.age);
-	link_kept_drop(link, 0);
-	WARN_ON(!list_empty(&link->kept.pieces));
-}
-
-/*
- * Contiguous zeroed pages that another device can be given too. Those that
- * were in use before are taken again: when the peer returns there may be no
- * other such piece.
- */
-struct page *link_pages_alloc(struct ntb_link *link, size_t size,
+struct page *link_pages_alloc(struct ntb_link *link, u32 owner, size_t size,
 			      dma_addr_t *dma)
 {
 	struct link_piece *piece;
@@ -479,7 +208,7 @@ struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 		cpu = link_pool_alloc(link, size, dma, GFP_KERNEL);
 		return cpu ? virt_to_page(cpu) : NULL;
 	}
-	piece = link_piece_get(link, size);
+	piece = link_piece_get(&link->kept, owner, size);
 	if (!piece)
 		return NULL;
 	memset(page_address(piece->page), 0, size);
@@ -487,7 +216,7 @@ struct page *link_pages_alloc(struct ntb_link *link, size_t size,
 		piece->dma = dma_map_page(link->base.dma, piece->page, 0, size,
 					  DMA_BIDIRECTIONAL);
 		if (dma_mapping_error(link->base.dma, piece->dma)) {
-			link_piece_put(link, piece->page);
+			link_piece_put(&link->kept, piece->page);
 			return NULL;
 		}
 	}
@@ -508,5 +237,5 @@ void link_pages_free(struct ntb_link *link, size_t size, struct page *page,
 		dma_unmap_page(link->base.dma, dma, size, DMA_BIDIRECTIONAL);
 		link_unmapped(link);
 	}
-	link_piece_put(link, page);
+	link_piece_put(&link->kept, page);
 }

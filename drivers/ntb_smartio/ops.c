@@ -101,10 +101,10 @@ static void ops_irq_settled(struct smartio_link *base, struct smartio_irq *irq)
 	link_irq_settled(to_ntb_link(base), irq);
 }
 
-static struct page *ops_pages_alloc(struct smartio_link *base, size_t size,
-				    dma_addr_t *dma)
+static struct page *ops_pages_alloc(struct smartio_link *base, u32 owner,
+				    size_t size, dma_addr_t *dma)
 {
-	return link_pages_alloc(to_ntb_link(base), size, dma);
+	return link_pages_alloc(to_ntb_link(base), owner, size, dma);
 }
 
 static void ops_pages_free(struct smartio_link *base, size_t size,
@@ -112,6 +112,11 @@ static void ops_pages_free(struct smartio_link *base, size_t size,
 			   const struct smartio_holder *holder)
 {
 	link_release_pages(to_ntb_link(base), size, page, dma, holder);
+}
+
+static void ops_pages_forget(struct smartio_link *base, u32 owner)
+{
+	link_kept_forget(&to_ntb_link(base)->kept, owner);
 }
 
 static int ops_expose(struct smartio_link *base,
@@ -189,7 +194,6 @@ static int ops_map_doorbell(struct smartio_link *base, struct device *dev,
 static void ops_unmap(struct smartio_link *base, struct device *dev)
 {
 	link_unmap_device(to_ntb_link(base), dev);
-	link_pages_forget(to_ntb_link(base));
 }
 
 static int ops_space_alloc(struct smartio_link *base,
@@ -265,6 +269,7 @@ const struct smartio_link_ops link_ops = {
 	.irq_settled = ops_irq_settled,
 	.pages_alloc = ops_pages_alloc,
 	.pages_free = ops_pages_free,
+	.pages_forget = ops_pages_forget,
 	.expose = ops_expose,
 	.conceal = ops_conceal,
 	.stopped = ops_stopped,

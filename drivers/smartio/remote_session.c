@@ -190,7 +190,8 @@ static int remote_session_segment_alloc(struct session *session,
 	struct smartio_link *link = session->peer;
 	struct page *page;
 
-	page = link->ops->pages_alloc(link, segment->size, &segment->dma);
+	page = link->ops->pages_alloc(link, session->s.export->id,
+				      segment->size, &segment->dma);
 	if (!page)
 		return -ENOMEM;
 	/* Mapped for the link already: CPUs have no part in it. */
@@ -692,6 +693,7 @@ static void remote_removed_one(struct smartio_link *link, void *arg)
 
 	remote_announce_gone(link, export);
 	link->ops->unmap(link, &export->pdev->dev);
+	link->ops->pages_forget(link, export->id);
 }
 
 static void remote_removed(struct smartio_export *export)

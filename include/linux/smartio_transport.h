@@ -116,8 +116,11 @@ struct smartio_registers {
  * @irq_settled: the peer's device sends the message last set, and messages that
  *	it sent before have arrived
  *
- * @pages_alloc: pages that the peer's CPUs reach; NULL if there are none
+ * @pages_alloc: pages that the peer's CPUs reach; NULL if there are none. The link
+ *	keeps them for a while after @pages_free, for the same @owner, a number of
+ *	the core
  * @pages_free: and back; with a @holder only when that one has stopped
+ * @pages_forget: keep none for this owner any more
  * @expose: let the peer's CPUs reach registers, at @peer_addr
  * @conceal: no longer; with a @holder the addresses stay unused until that one
  *	has stopped
@@ -175,11 +178,12 @@ struct smartio_link_ops {
 	void (*irq_over)(struct smartio_link *link, struct smartio_irq *irq);
 	void (*irq_settled)(struct smartio_link *link, struct smartio_irq *irq);
 
-	struct page *(*pages_alloc)(struct smartio_link *link, size_t size,
-				    dma_addr_t *dma);
+	struct page *(*pages_alloc)(struct smartio_link *link, u32 owner,
+				    size_t size, dma_addr_t *dma);
 	void (*pages_free)(struct smartio_link *link, size_t size,
 			   struct page *page, dma_addr_t dma,
 			   const struct smartio_holder *holder);
+	void (*pages_forget)(struct smartio_link *link, u32 owner);
 	int (*expose)(struct smartio_link *link,
 		      const struct smartio_registers *registers,
 		      u64 *peer_addr);

@@ -119,10 +119,28 @@ static bool starve_this(int number, struct pt_regs *regs)
 	return !which || which == number;
 }
 
-/* Of all these functions, gfp is the second argument. */
+/*
+ * Arguments that some kernels give an allocator between the size and gfp: which
+ * caches of that size it takes.
+ */
+#define STARVE_BUCKET	IS_ENABLED(CONFIG_SLAB_BUCKETS)
+#define STARVE_TOKEN	IS_ENABLED(CONFIG_KMALLOC_PARTITION_CACHES)
+
+/**
+ * struct starve_slab - a function that allocates from a slab
+ * @probe: at its entry
+ * @gfp: which argument that is, from 0 on
+ */
+struct starve_slab {
+	struct kprobe probe;
+	unsigned int gfp;
+};
+
 static int starve_piece(struct kprobe *probe, struct pt_regs *regs)
 {
-	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, 1);
+	struct starve_slab *slab = container_of(probe, struct starve_slab,
+						probe);
+	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, slab->gfp);
 
 	if (!starve_in_recovery())
 		return 0;
@@ -198,30 +216,36 @@ static struct kprobe starve_bulk = {
 	.post_handler = starve_after,
 };
 
-/* kmalloc() of a size that the compiler knows, and of one that it doesn't. */
-static struct kprobe starve_known = {
-	.symbol_name = "__kmalloc_cache_noprof",
-	.pre_handler = starve_piece,
-	.post_handler = starve_after,
-};
+#define STARVE_SLAB(function, argument) {		\
+	.probe = {					\
+		.symbol_name = function,		\
+		.pre_handler = starve_piece,		\
+		.post_handler = starve_after,		\
+	},						\
+	.gfp = argument,				\
+}
 
-static struct kprobe starve_unknown = {
-	.symbol_name = "__kmalloc_noprof",
-	.pre_handler = starve_piece,
-	.post_handler = starve_after,
-};
-
-/* Of kvmalloc(). */
-static struct kprobe starve_node = {
-	.symbol_name = "__kmalloc_node_noprof",
-	.pre_handler = starve_piece,
-	.post_handler = starve_after,
-};
-
-static struct kprobe starve_cache = {
-	.symbol_name = "kmem_cache_alloc_noprof",
-	.pre_handler = starve_piece,
-	.post_handler = starve_after,
+/* None of them calls another one. */
+static struct starve_slab starve_slabs[] = {
+	/* kmalloc() of a size that the compiler knows, and of one that it doesn't */
+	STARVE_SLAB("__kmalloc_cache_noprof", 1),
+	STARVE_SLAB("__kmalloc_noprof", 1 + STARVE_TOKEN),
+	STARVE_SLAB("__kmalloc_cache_node_noprof", 1),
+	STARVE_SLAB("__kmalloc_node_noprof", 1 + STARVE_BUCKET + STARVE_TOKEN),
+	/* kmemdup(), kstrdup(), kasprintf(), the data of a socket buffer */
+	STARVE_SLAB("__kmalloc_node_track_caller_noprof",
+		    1 + STARVE_BUCKET + STARVE_TOKEN),
+	STARVE_SLAB("kmem_cache_alloc_noprof", 1),
+	STARVE_SLAB("kmem_cache_alloc_node_noprof", 1),
+	/* nodes of an xarray */
+	STARVE_SLAB("kmem_cache_alloc_lru_noprof", 2),
+	/* says that it has allocated none */
+	STARVE_SLAB("kmem_cache_alloc_bulk_noprof", 1),
+#ifdef SMARTIO_LINUX_7
+	/* before, kvmalloc() called __kmalloc_node_noprof() */
+	STARVE_SLAB("__kvmalloc_node_noprof",
+		    2 + STARVE_BUCKET + STARVE_TOKEN),
+#endif
 };
 
 static struct kprobe starve_queues = {
@@ -230,13 +254,16 @@ static struct kprobe starve_queues = {
 	.post_handler = starve_after,
 };
 
-static struct kprobe *starve_probes[] = {
-	&starve_pages, &starve_bulk, &starve_known, &starve_unknown,
-	&starve_node, &starve_cache, &starve_queues,
+static struct kprobe *starve_probes[3 + ARRAY_SIZE(starve_slabs)] = {
+	&starve_pages, &starve_bulk, &starve_queues,
 };
 
 static int __init starve_init(void)
 {
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(starve_slabs); i++)
+		starve_probes[3 + i] = &starve_slabs[i].probe;
 	return register_kprobes(starve_probes, ARRAY_SIZE(starve_probes));
 }
 module_init(starve_init);

@@ -151,6 +151,7 @@ void mutex_unlock(struct mutex* mutex) {
 unsigned long jiffies = 1000;
 
 static struct list_head queued = LIST_HEAD_INIT(queued);
+static struct list_head delayed = LIST_HEAD_INIT(delayed);
 
 static void run(struct work_struct* work) {
   list_del(&work->entry);
@@ -164,6 +165,12 @@ unsigned long shim_pause(unsigned long ticks) {
   shim::may_sleep();
   jiffies += ticks;
   shim_assert(jiffies - begin < shim::kForever, "somebody waits for ever");
+  struct delayed_work *at, *next;
+  list_for_each_entry_safe(at, next, &delayed, work.entry) {
+    if (time_before(jiffies, at->due)) continue;
+    list_del(&at->work.entry);
+    list_add_tail(&at->work.entry, &queued);
+  }
   if (!list_empty(&queued)) run(list_entry(queued.next, struct work_struct, entry));
   if (shim::meanwhile) {
     const std::function<void()> once = std::exchange(shim::meanwhile, nullptr);
@@ -195,6 +202,23 @@ bool queue_work(struct workqueue_struct* /*queue*/, struct work_struct* work) {
   list_add_tail(&work->entry, &queued);
   return work->queued = true;
 }
+
+bool queue_delayed_work(struct workqueue_struct* /*queue*/, struct delayed_work* work, unsigned long ticks) {
+  if (work->work.queued) return false;
+  work->due = jiffies + ticks;
+  list_add_tail(&work->work.entry, &delayed);
+  return work->work.queued = true;
+}
+
+bool cancel_work_sync(struct work_struct* work) {
+  shim::may_sleep();
+  if (!work->queued) return false;
+  list_del(&work->entry);
+  work->queued = false;
+  return true;
+}
+
+bool cancel_delayed_work_sync(struct delayed_work* work) { return cancel_work_sync(&work->work); }
 
 bool flush_work(struct work_struct* work) {
   shim::may_sleep();
@@ -240,6 +264,12 @@ void* shim_alloc(size_t count, size_t size, gfp_t gfp) {
 }
 
 void shim_free(const void* memory) { std::free(const_cast<void*>(memory)); }
+
+struct page* shim_pages_alloc(size_t size, gfp_t gfp) {
+  auto* pages = (struct page*)shim_alloc(1, sizeof(struct page) + size, gfp);
+  if (pages) pages->memory = pages + 1;
+  return pages;
+}
 
 void kref_init(struct kref* kref) { kref->references = 1; }
 

@@ -56,10 +56,11 @@ void rejoin(smartio_link* link, bool ask) {
   }
 }
 
-page* pages_alloc(smartio_link* link, size_t size, dma_addr_t* dma) {
+page* pages_alloc(smartio_link* link, u32 owner, size_t size, dma_addr_t* dma) {
   auto* pages = new page{std::calloc(1, size)};
   *dma = reinterpret_cast<dma_addr_t>(pages->memory);
   of(link).pages.push_back(pages);
+  of(link).owners.push_back(owner);
   return pages;
 }
 
@@ -70,6 +71,8 @@ void pages_free(smartio_link* link, size_t /*size*/, page* pages, dma_addr_t /*d
   else
     free_page(pages);
 }
+
+void pages_forget(smartio_link* link, u32 owner) { of(link).forgotten.push_back(owner); }
 
 int expose(smartio_link* link, const smartio_registers* registers, u64* peer_addr) {
   of(link).exposed++;
@@ -138,6 +141,7 @@ const smartio_link_ops operations = [] {
   ops.peer_phys = peer_phys;
   ops.pages_alloc = pages_alloc;
   ops.pages_free = pages_free;
+  ops.pages_forget = pages_forget;
   ops.expose = expose;
   ops.conceal = conceal;
   ops.stopped = stopped;

@@ -47,6 +47,8 @@ class FakeLink : public smartio_link {
     smartio_holder holder;
   };
   std::list<page*> pages;
+  std::vector<u32> owners;     // of all pages, so far
+  std::vector<u32> forgotten;  // owners for which no pages stay
   std::list<Held> held;
   int exposed = 0;
   std::list<smartio_holder> held_addresses;  // of registers that were concealed

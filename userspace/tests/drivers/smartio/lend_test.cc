@@ -36,6 +36,28 @@ TEST_F(Lend, ALentDeviceIsAnnouncedAndTakenBack) {
   EXPECT_EQ(export_find(id), nullptr);
 }
 
+TEST_F(Lend, PagesStayForTheDeviceThatHadThemUntilItIsTakenBack) {
+  iommu_group group = translated_group(7);
+  device ntb{};
+  a.dma = &ntb;
+  lender.pdev.dev.iommu_group = &group;
+  const u32 id = lender.lend(true)->id;
+  u64 session = open(a, lender.device);
+  segment(a, session, 4096);
+  EXPECT_EQ(in_session(a, WIRE_CLOSE_SESSION, session), 0);
+  session = open(a, lender.device);
+  wire_range addresses{};
+  addresses.offset = 0x8'0000'0000;
+  addresses.size = 0x1000;
+  ASSERT_EQ(in_session(a, WIRE_OWN_ADDRESSES, session, addresses), 0);
+  segment(a, session, 4096);
+  a.lose();
+  EXPECT_EQ(a.owners, (std::vector<u32>{id, id}));
+  EXPECT_TRUE(a.forgotten.empty()) << "by the end of a session, or by a domain";
+  lender.take_back();
+  EXPECT_EQ(a.forgotten, std::vector<u32>{id});
+}
+
 TEST_F(Lend, NoNumberIsUsedTwice) {
   const u32 first = lender.lend()->id;
   lender.take_back();

@@ -19,6 +19,16 @@ static inline void dma_unmap_page_attrs(struct device* dev, dma_addr_t address, 
   (void)address, (void)size, (void)direction, (void)attributes;
   dev->mappings--;
 }
+static inline struct page* dma_alloc_pages(struct device* dev, size_t size, dma_addr_t* dma, int direction, gfp_t gfp) {
+  struct page* pages = shim_pages_alloc(size, gfp);
+  (void)dev, (void)direction;
+  if (pages) *dma = (dma_addr_t)page_address(pages);
+  return pages;
+}
+static inline void dma_free_pages(struct device* dev, size_t size, struct page* pages, dma_addr_t dma, int direction) {
+  (void)dev, (void)size, (void)dma, (void)direction;
+  shim_free(pages);
+}
 static inline int dma_mapping_error(struct device* dev, dma_addr_t address) {
   (void)dev;
   return !address;

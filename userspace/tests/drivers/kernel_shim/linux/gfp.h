@@ -6,3 +6,4 @@
 #define __GFP_NOFAIL 4U
 #define __GFP_NOWARN 8U
 #define __GFP_NOMEMALLOC 16U
+#define __GFP_RETRY_MAYFAIL 32U

@@ -14,4 +14,5 @@
 #endif
 #define lower_32_bits(value) ((u32)(value))
 #define upper_32_bits(value) ((u32)((u64)(value) >> 32))
+#define WARN_ON(condition) shim_assert(!(condition), "WARN_ON(" #condition ")")
 #define U32_MAX ((u32)~0U)
