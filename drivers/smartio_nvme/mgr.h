@@ -190,8 +190,10 @@ enum mgr_reason {
  * @exclusive: an owner's command that clients must not run beside
  * @exclusive_sent: it is the controller's now
  * @exclusive_work: suspends clients, then sends @exclusive
- * @turns_lock: protects @turns, @relays, mgr_session.relays and .ending
- * @turns: commands of clients that wait for their turn, the oldest first
+ * @turns_lock: protects @turns, @relays, mgr_session.relays, .relayed and
+ *	.ending, struct mgr_turn
+ * @turns: struct mgr_turn: commands of clients that wait for their turn, the
+ *	oldest first
  * @relays: commands of clients that the drive has now
  * @broker_lock: protects @pairs, @nr_pairs, @reserved, @cmb.pool,
  *	mgr_session.pieces and .reserved, mgr_vctrl.pairs; after sessions_lock
@@ -314,9 +316,10 @@ struct mgr_vctrl {
 };
 
 /*
- * Admin commands that the drive has at a time: of all clients, of one, and of
- * the owner on /dev/nvmeN, with those of nvme-core. The rest of the tags are the
- * manager's: neither clients nor the owner can keep it from deleting queues.
+ * Admin commands that the drive has at most at a time: of all clients, of one,
+ * and of the owner on /dev/nvmeN, with those of nvme-core. The rest of the tags
+ * are the manager's: neither clients nor the owner can keep it from deleting
+ * queues.
  */
 #define MGR_RELAYS		(NVME_AQ_MQ_TAG_DEPTH / 2)
 #define MGR_SESSION_RELAYS	4
@@ -324,9 +327,35 @@ struct mgr_vctrl {
 
 static_assert(MGR_RELAYS + MGR_OWNER_TAGS < NVME_AQ_MQ_TAG_DEPTH);
 /*
+ * Seconds after which a client's command is a long one. As long as its youngest
+ * one at the drive is none, it gets no further place there.
+ */
+#define MGR_RELAY_LONG_S	2
+/*
  * A client whose command has not had its turn by then gets the reply to wait.
  */
 #define MGR_RELAY_WAIT_S	30
+
+/* Long commands in all but one place must not use up the others' wait. */
+static_assert(MGR_SESSION_RELAYS * MGR_RELAY_LONG_S < MGR_RELAY_WAIT_S / 2);
+
+/**
+ * struct mgr_turn - a command of a client that has, or waits for, its turn
+ * @entry: in mgr.turns as long as it waits, then in mgr_session.relayed
+ * @session: whose
+ * @over: it has its turn, or has given up
+ * @waits: neither yet
+ * @granted: it has its turn
+ * @since: jiffies when it got it
+ */
+struct mgr_turn {
+	struct list_head entry;
+	struct mgr_session *session;
+	struct completion over;
+	bool waits;
+	bool granted;
+	unsigned long since;
+};
 
 /* How many NSIDs a Changed Namespace List has. */
 #define MGR_CHANGED_MAX		1024
@@ -351,6 +380,7 @@ static_assert(MGR_RELAYS + MGR_OWNER_TAGS < NVME_AQ_MQ_TAG_DEPTH);
  * @nr_changed: in @changed; above MGR_CHANGED_MAX: too many to name
  * @changed: NSIDs, ascending
  * @relays: of its commands that the drive has now
+ * @relayed: struct mgr_turn: these, the youngest last
  * @ending: it gets no turn any more
  * @resv_wait: requests of it that wait for a job on mgr.resv_wq
  * @stale: a reservation shut it out: it ends, and may not change any
@@ -374,6 +404,7 @@ struct mgr_session {
 	unsigned int nr_changed;
 	u32 changed[MGR_CHANGED_MAX];
 	unsigned int relays;
+	struct list_head relayed;
 	bool ending;
 	wait_queue_head_t resv_wait;
 	bool stale;
@@ -459,9 +490,9 @@ void mgr_note_access(struct mgr_session *session);
 void mgr_note_event(struct mgr_session *session, unsigned int type, u32 result);
 
 /* mgr_relay.c */
-int mgr_relay_begin(struct mgr_session *session);
-int mgr_relay_try(struct mgr_session *session);
-void mgr_relay_end(struct mgr_session *session);
+int mgr_relay_begin(struct mgr_session *session, struct mgr_turn *turn);
+int mgr_relay_try(struct mgr_session *session, struct mgr_turn *turn);
+void mgr_relay_end(struct mgr_turn *turn);
 void mgr_relay_give_up(struct mgr_session *session);
 
 /* mgr_resv.c */

@@ -313,7 +313,8 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 		.in = admin->data,
 		.in_len = admin->write ? admin->data_len : 0,
 	};
-	bool turn;
+	struct mgr_turn turn;
+	bool reaches;
 	int ret;
 
 	if (*reply_size < sizeof(*reply) + asked)
@@ -326,8 +327,8 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 		if (!c.data)
 			return -ENOMEM;
 	}
-	turn = mgr_reaches_drive(c.verdict.treatment);
-	ret = turn ? mgr_relay_begin(session) : 0;
+	reaches = mgr_reaches_drive(c.verdict.treatment);
+	ret = reaches ? mgr_relay_begin(session, &turn) : 0;
 	if (ret)
 		goto out;
 	/* Before it is read: an event in between may not be in it any more. */
@@ -336,8 +337,8 @@ int mgr_admin(struct mgr_session *session, const struct snvme_admin *admin,
 	    !(c.cmd.get_log_page.lsp & LOG_RETAIN_EVENT))
 		mgr_event_log_read(session, c.cmd.get_log_page.lid);
 	ret = mgr_execute(&c);
-	if (turn)
-		mgr_relay_end(session);
+	if (reaches)
+		mgr_relay_end(&turn);
 	trace_smartio_nvme_mgr_admin(session, &c.cmd, c.verdict.treatment, ret);
 	if (ret < 0)
 		goto out;

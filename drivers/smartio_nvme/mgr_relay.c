@@ -3,29 +3,51 @@
  * Turns: the drive has a limited number of clients' commands at a time, of all
  * and of each. So a client with many delays its own. They get their turn in the
  * order in which they came. Those of a session that ends give up at once.
+ *
+ * Many drives execute admin commands one by one: each of a client at the drive
+ * delays all others. So a client has one there. It gets a further place only
+ * after MGR_RELAY_LONG_S without an end of its youngest one there: a Format NVM
+ * must not stop the client's other commands.
  */
 #include "mgr.h"
 
-/**
- * struct mgr_turn - a command that waits for its turn
- * @entry: in mgr.turns, as long as it waits
- * @session: whose
- * @over: it has its turn, or has given up
- * @granted: it has its turn
- */
-struct mgr_turn {
-	struct list_head entry;
-	struct mgr_session *session;
-	struct completion over;
-	bool granted;
-};
-
 /* Under turns_lock. */
-static void mgr_relay_leave(struct mgr_turn *turn, bool granted)
+static void mgr_relay_leave(struct mgr_turn *turn)
 {
 	list_del_init(&turn->entry);
-	turn->granted = granted;
+	turn->waits = false;
 	complete(&turn->over);
+}
+
+/*
+ * Under turns_lock. Return: 0: the session may have one more command at the
+ * drive; or jiffies after which that may have changed, unless one ends before.
+ */
+static unsigned long mgr_relay_due(struct mgr_session *session)
+{
+	unsigned long due, now = jiffies;
+	struct mgr_turn *youngest;
+
+	if (list_empty(&session->relayed))
+		return 0;
+	if (session->relays >= MGR_SESSION_RELAYS)
+		return MGR_RELAY_LONG_S * HZ;
+	youngest = list_last_entry(&session->relayed, struct mgr_turn, entry);
+	due = youngest->since + MGR_RELAY_LONG_S * HZ;
+	return time_before(now, due) ? due - now : 0;
+}
+
+/* Under turns_lock. */
+static void mgr_relay_place(struct mgr_turn *turn)
+{
+	struct mgr_session *session = turn->session;
+
+	session->m->relays++;
+	session->relays++;
+	mgr_relay_leave(turn);
+	turn->granted = true;
+	turn->since = jiffies;
+	list_add_tail(&turn->entry, &session->relayed);
 }
 
 /* Under turns_lock: those whose turn it is. */
@@ -37,62 +59,94 @@ static void mgr_relay_grant(struct mgr *m)
 	list_for_each_entry_safe(turn, next, &m->turns, entry) {
 		if (m->relays == MGR_RELAYS)
 			break;
-		if (turn->session->relays == MGR_SESSION_RELAYS)
-			continue;
-		m->relays++;
-		turn->session->relays++;
-		mgr_relay_leave(turn, true);
+		if (!mgr_relay_due(turn->session))
+			mgr_relay_place(turn);
 	}
 }
 
-static int mgr_relay_wait(struct mgr_session *session, unsigned long timeout)
+/* Under turns_lock. */
+static void mgr_relay_queue(struct mgr_session *session, struct mgr_turn *turn)
 {
-	struct mgr_turn turn = { .session = session };
-	struct mgr *m = session->m;
-	int ret = -ENOLINK;
-
-	init_completion(&turn.over);
-	spin_lock(&m->turns_lock);
-	list_add_tail(&turn.entry, &m->turns);
+	lockdep_assert_held(&session->m->turns_lock);
+	init_completion(&turn->over);
+	turn->session = session;
+	turn->granted = false;
+	turn->waits = true;
+	list_add_tail(&turn->entry, &session->m->turns);
 	if (session->ending)
-		mgr_relay_leave(&turn, false);
-	else
-		mgr_relay_grant(m);
-	spin_unlock(&m->turns_lock);
-	wait_for_completion_timeout(&turn.over, timeout);
+		mgr_relay_leave(turn);
+}
+
+/* Under turns_lock. Return: as mgr_relay_begin(). */
+static int mgr_relay_result(struct mgr_turn *turn)
+{
+	if (turn->granted)
+		return 0;
+	if (!turn->waits)
+		return -ENOLINK;
+	mgr_relay_leave(turn);
+	return -EBUSY;
+}
+
+/*
+ * A client's turn comes when few enough of its own commands, and of all
+ * clients', are with the drive. Not twice in one request. @turn is the caller's
+ * until mgr_relay_end(). Sleeps. Return: 0, -EBUSY or -ENOLINK: the session
+ * ends.
+ */
+int mgr_relay_begin(struct mgr_session *session, struct mgr_turn *turn)
+{
+	unsigned long end = jiffies + MGR_RELAY_WAIT_S * HZ;
+	struct mgr *m = session->m;
+	int ret;
+
 	spin_lock(&m->turns_lock);
-	if (turn.granted) {
-		ret = 0;
-	} else if (!list_empty(&turn.entry)) {
-		list_del(&turn.entry);
-		ret = -EBUSY;
+	mgr_relay_queue(session, turn);
+	mgr_relay_grant(m);
+	/* A place that time has opened is granted by who waits for it. */
+	while (turn->waits && time_before(jiffies, end)) {
+		/* Without this the places of all clients are taken. */
+		unsigned long step = mgr_relay_due(session) ?: HZ;
+
+		spin_unlock(&m->turns_lock);
+		wait_for_completion_timeout(&turn->over,
+					    min(step, end - jiffies));
+		spin_lock(&m->turns_lock);
+		mgr_relay_grant(m);
 	}
+	ret = mgr_relay_result(turn);
 	spin_unlock(&m->turns_lock);
 	return ret;
 }
 
 /*
- * A client's turn comes when fewer of its own commands, and of all clients', are
- * with the drive. Not twice in one request. Sleeps. Return: 0, -EBUSY or
- * -ENOLINK: the session ends.
+ * The same for a command that is of no use later: -EBUSY if it had to wait. It
+ * takes any free place of the client's at once: it comes after a time-out only.
  */
-int mgr_relay_begin(struct mgr_session *session)
+int mgr_relay_try(struct mgr_session *session, struct mgr_turn *turn)
 {
-	return mgr_relay_wait(session, MGR_RELAY_WAIT_S * HZ);
-}
+	struct mgr *m = session->m;
+	int ret;
 
-/* The same for a command that is of no use later: -EBUSY if it had to wait. */
-int mgr_relay_try(struct mgr_session *session)
-{
-	return mgr_relay_wait(session, 0);
+	spin_lock(&m->turns_lock);
+	mgr_relay_queue(session, turn);
+	mgr_relay_grant(m);
+	if (turn->waits && m->relays < MGR_RELAYS &&
+	    session->relays < MGR_SESSION_RELAYS)
+		mgr_relay_place(turn);
+	ret = mgr_relay_result(turn);
+	spin_unlock(&m->turns_lock);
+	return ret;
 }
 
 /* The mirror of mgr_relay_begin() and mgr_relay_try(). */
-void mgr_relay_end(struct mgr_session *session)
+void mgr_relay_end(struct mgr_turn *turn)
 {
+	struct mgr_session *session = turn->session;
 	struct mgr *m = session->m;
 
 	spin_lock(&m->turns_lock);
+	list_del(&turn->entry);
 	m->relays--;
 	session->relays--;
 	mgr_relay_grant(m);
@@ -109,6 +163,6 @@ void mgr_relay_give_up(struct mgr_session *session)
 	WRITE_ONCE(session->ending, true);
 	list_for_each_entry_safe(turn, next, &m->turns, entry)
 		if (turn->session == session)
-			mgr_relay_leave(turn, false);
+			mgr_relay_leave(turn);
 	spin_unlock(&m->turns_lock);
 }

@@ -105,11 +105,12 @@ static int mgr_resv_uid(struct mgr_session *session, u32 nsid, u8 *uid)
 	static const u8 none[16];
 	struct nvme_command cmd = { };
 	struct nvme_id_ns *id;
+	struct mgr_turn turn;
 	int ret;
 
 	if (!nsid || nsid == NVME_NSID_ALL)
 		return NVME_SC_INVALID_NS | NVME_STATUS_DNR;
-	ret = mgr_relay_begin(session);
+	ret = mgr_relay_begin(session, &turn);
 	if (ret)
 		return ret;
 	ret = -ENOMEM;
@@ -128,7 +129,7 @@ static int mgr_resv_uid(struct mgr_session *session, u32 nsid, u8 *uid)
 	memcpy(uid, id->nguid, sizeof(id->nguid));
 	kfree(id);
 end:
-	mgr_relay_end(session);
+	mgr_relay_end(&turn);
 	return ret;
 }
 

@@ -93,6 +93,7 @@ static int mgr_open(struct smartio_session *s)
 	session->s = s;
 	session->incarnation = mgr_incarnation(m);
 	INIT_LIST_HEAD(&session->pieces);
+	INIT_LIST_HEAD(&session->relayed);
 	init_waitqueue_head(&session->resv_wait);
 	mgr_note_init(session);
 	s->context = session;
@@ -228,12 +229,14 @@ static int mgr_abort_do(struct mgr_session *session,
 static int mgr_abort(struct mgr_session *session,
 		     const struct snvme_request *request)
 {
-	int ret = mgr_relay_try(session);
+	struct mgr_turn turn;
+	int ret;
 
+	ret = mgr_relay_try(session, &turn);
 	if (ret)
 		return ret;
 	ret = mgr_abort_do(session, request);
-	mgr_relay_end(session);
+	mgr_relay_end(&turn);
 	return ret;
 }
 
@@ -241,15 +244,17 @@ static int mgr_abort(struct mgr_session *session,
 static int mgr_pair_change(struct mgr_session *session,
 			   const struct snvme_request *request, void *reply)
 {
-	int ret = mgr_relay_begin(session);
+	struct mgr_turn turn;
+	int ret;
 
+	ret = mgr_relay_begin(session, &turn);
 	if (ret)
 		return ret;
 	if (request->op == SNVME_CREATE)
 		ret = mgr_pair_create(session, &request->create, reply);
 	else
 		ret = mgr_pair_delete(session, request->qid);
-	mgr_relay_end(session);
+	mgr_relay_end(&turn);
 	return ret;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <ranges>
 #include <vector>
 
 #include "fabric/nvme/spec.h"
@@ -19,12 +20,24 @@ class AdminLog {
   struct Entry {
     std::uint64_t number = 0;  ///< 1 for the first admin command since the drive was made
     SubmissionEntry command{};
+    std::uint64_t ended_before = 0;  ///< admin commands that had ended when it was fetched
+    std::uint64_t ended = 0;         ///< 1 for the first that ended; 0: it has not (yet)
   };
 
   void add(const SubmissionEntry& command) {
     const std::lock_guard lock(mutex_);
     if (entries_.size() == kEntries) entries_.pop_front();
-    entries_.push_back({++count_, command});
+    entries_.push_back({++count_, command, ended_, 0});
+  }
+  /// The last command with this identifier has ended.
+  void end(std::uint16_t cid) {
+    const std::lock_guard lock(mutex_);
+    ++ended_;
+    for (Entry& entry : entries_ | std::views::reverse) {
+      if (entry.command.cid != cid) continue;
+      entry.ended = ended_;
+      return;
+    }
   }
   [[nodiscard]] std::vector<Entry> entries() const {
     const std::lock_guard lock(mutex_);
@@ -34,6 +47,7 @@ class AdminLog {
  private:
   mutable std::mutex mutex_;  // guards the members below
   std::uint64_t count_ = 0;
+  std::uint64_t ended_ = 0;
   std::deque<Entry> entries_;
 };
 

@@ -9,6 +9,7 @@ namespace smartio::nvme {
 
 void Engine::complete(SubmissionQueue& sq, const SubmissionEntry& entry, Status status, std::uint64_t result) {
   if (!status.ok()) counters_.errors.add();
+  if (sq.id.value == 0) admin_log_.end(entry.cid);
   const CompletionEntry completion{.result = result,
                                    .sq_head = 0,  // when it is posted
                                    .sq_id = sq.id.value,
@@ -22,7 +23,7 @@ void Engine::complete(SubmissionQueue& sq, const SubmissionEntry& entry, Status 
           return hold(sq, Command{entry, std::nullopt}, completion, std::nullopt);
         case FaultRule::Action::delay_completion:
           counters_.delayed.add();
-          return hold(sq, Command{entry, std::nullopt}, completion, verdict->delay);
+          return hold(sq, Command{entry, std::nullopt}, completion, Delay{verdict->delay, std::nullopt});
         case FaultRule::Action::drop_completion:
           counters_.dropped.add();
           return;
@@ -73,20 +74,31 @@ void Engine::signal() {
 }
 
 void Engine::hold(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
-                  std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched, std::size_t missing) {
+                  std::optional<Delay> delay, std::vector<std::byte> fetched, std::size_t missing) {
   const Faults::HeldId id = faults_.hold(sq.id.value, command.entry, completion.has_value(), delay.has_value());
   Held held{.sq = sq.id,
             .command = command,
             .completion = completion,
             .due = std::nullopt,
+            .serial = std::nullopt,
             .fetched = std::move(fetched),
             .missing = missing};
   if (delay) {
-    held.due = Clock::now() + *delay;
+    held.due = Clock::now() + delay->time;
+    held.serial = delay->serial;
+    if (delay->serial) held.due = std::max(*held.due, serial_end(*delay->serial) + delay->time);
     due_.emplace(*held.due, id);
   }
   held_.emplace(id, std::move(held));
   ++sq.held;
+}
+
+// When the last command that the rule delays now is due; long ago if there is none.
+Engine::Clock::time_point Engine::serial_end(Faults::RuleId rule) const {
+  Clock::time_point end;
+  for (const auto& [id, held] : held_)
+    if (held.serial == rule) end = std::max(end, *held.due);
+  return end;
 }
 
 // Takes it out of all books; its queue may fetch again.

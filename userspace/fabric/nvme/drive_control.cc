@@ -61,6 +61,7 @@ constexpr auto kIoNames = std::to_array<std::pair<IoOpcode, std::string_view>>({
 });
 constexpr auto kActionNames = std::to_array<std::pair<Action, std::string_view>>({
     {Action::delay, "delay"},
+    {Action::serial, "serial"},
     {Action::hold, "hold"},
     {Action::hold_data, "hold-data"},
     {Action::hold_commit, "hold-commit"},
@@ -135,12 +136,14 @@ json counters_json(const ControlledDrive& entry) {
 
 json admin_log_json(const ControlledDrive& entry) {
   auto all = json::array();
-  for (const auto& [number, command] : entry.drive->controller().admin_log())
+  for (const auto& [number, command, ended_before, ended] : entry.drive->controller().admin_log())
     all.push_back({{"number", number},
                    {"opcode", command.opcode},
                    {"nsid", command.nsid},
                    {"cdw10", command.cdw10},
-                   {"cdw11", command.cdw11}});
+                   {"cdw11", command.cdw11},
+                   {"ended_before", ended_before},
+                   {"ended", ended}});
   return {{"admin_commands", all}};
 }
 
@@ -239,7 +242,7 @@ Result<FaultRule> parse_rule(Words words) {
                             fmt::join(kClassNames | std::views::values, ", ")));
   rule.filter.opcode = *opcode;
   auto rest = words.subspan(5);
-  const bool timed = *action == Action::delay || *action == Action::delay_completion;
+  const bool timed = *action == Action::delay || *action == Action::serial || *action == Action::delay_completion;
   if (timed || *action == Action::fail) {
     if (rest.empty())
       return fail(timed ? "a delay needs a time: 5ms, or 1ms..20ms" : "fail needs a status: 0x281 is a read error");
@@ -302,16 +305,15 @@ void add_fault_commands(Registry& registry) {
                [](const ControlledDrive& entry, Words) -> Result<json> {
                  return faults_json(entry.drive->controller().faults());
                });
-  registry.add(
-      "drive NAME fault ACTION CLASS [OPTIONS…]",
-      "delay MIN[..MAX], hold, hold-data (a write with half of its data fetched), hold-commit (with all of it), fail "
-      "STATUS, delay-completion "
-      "MIN[..MAX], hold-completion, drop or duplicate (completions) for any, read, write or flush commands; "
-      "options queue=N nsid=N count=N; gives an id",
-      [](const ControlledDrive& entry, Words words) -> Result<json> {
-        return parse_rule(words).transform(
-            [&](const FaultRule& rule) { return json{{"id", entry.drive->controller().faults().add(rule)}}; });
-      });
+  registry.add("drive NAME fault ACTION CLASS [OPTIONS…]",
+               "delay MIN[..MAX], serial MIN[..MAX] (one command at a time), hold, hold-data (a write with half of its "
+               "data fetched), hold-commit (with all of it), fail STATUS, delay-completion MIN[..MAX], "
+               "hold-completion, drop or duplicate (completions) for any, read, write or flush commands; "
+               "options queue=N nsid=N count=N; gives an id",
+               [](const ControlledDrive& entry, Words words) -> Result<json> {
+                 return parse_rule(words).transform(
+                     [&](const FaultRule& rule) { return json{{"id", entry.drive->controller().faults().add(rule)}}; });
+               });
   registry.add("drive NAME unfault ID|all", "removes a fault, or all of them; held commands and completions stay held",
                [](const ControlledDrive& entry, Words words) -> Result<json> {
                  auto& faults = entry.drive->controller().faults();
@@ -401,7 +403,8 @@ void add_state_commands(Registry& registry) {
                [](const ControlledDrive& entry, Words) -> Result<json> { return status_json(entry); });
   registry.add("drive NAME counters", "commands by opcode, completions, interrupts and errors, since the start",
                [](const ControlledDrive& entry, Words) -> Result<json> { return counters_json(entry); });
-  registry.add("drive NAME admin-log", "the last 1024 admin commands that the drive fetched, oldest first, numbered",
+  registry.add("drive NAME admin-log",
+               "the last 1024 admin commands that the drive fetched, oldest first, and in which order they ended",
                [](const ControlledDrive& entry, Words) -> Result<json> { return admin_log_json(entry); });
   registry.add("drive NAME fatal", "controller fatal status (CSTS.CFS): nothing works until the host resets it",
                [](const ControlledDrive& entry, Words) -> Result<json> {

@@ -95,9 +95,10 @@ TEST_F(DriveControl, AddsFaultsWithFiltersAndTakesThemAway) {
 }
 
 TEST_F(DriveControl, SaysWhatIsWrongWithAFault) {
-  refused("fault explode read", "there are: delay, hold");
+  refused("fault explode read", "there are: delay, serial, hold");
   refused("fault delay sometimes 1ms", "there are: any, read");
   refused("fault delay read", "needs a time");
+  refused("fault serial any queue=0", "queue=0");
   refused("fault delay read soon", "soon");
   refused("fault delay read 20ms..1ms", "longer");
   refused("fault fail any", "needs a status");

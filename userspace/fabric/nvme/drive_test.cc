@@ -96,6 +96,26 @@ TEST_F(DriveTest, TheAdminLogHasWhatTheHostSent) {
   EXPECT_EQ(log.back().command.cdw11, 0x1234U);
 }
 
+TEST_F(DriveTest, TheAdminLogHasTheOrderInWhichCommandsEnd) {
+  Faults& faults = drive.controller().faults();
+  const auto last = drive.controller().admin_log().back();
+  faults.add({.action = FaultRule::Action::hold, .filter = {.queue = 0}, .count = 1});
+  SubmissionEntry first = admin_entry(AdminOpcode::get_features, 0, 1, 0);
+  first.cid = 0x700;
+  host.submit(0, first);
+  host.run();
+  ASSERT_TRUE(host.command(admin_entry(AdminOpcode::get_features, 0, 1, 0)));
+  auto log = drive.controller().admin_log();
+  EXPECT_EQ(log[log.size() - 2].ended_before, last.ended);
+  EXPECT_EQ(log[log.size() - 2].ended, 0U);
+  EXPECT_EQ(log.back().ended_before, last.ended);
+  EXPECT_EQ(log.back().ended, last.ended + 1);
+  faults.release_all();
+  host.run();
+  log = drive.controller().admin_log();
+  EXPECT_EQ(log[log.size() - 2].ended, last.ended + 2);
+}
+
 TEST_F(DriveTest, TheAdminLogKeepsTheLastOnes) {
   const std::uint64_t before = drive.controller().admin_log().back().number;
   for (std::uint32_t n = 1; n <= AdminLog::kEntries + 1; ++n)

@@ -332,7 +332,10 @@ void Engine::admit(SubmissionQueue& sq, const Command& command) {
           return hold_write(sq, command, verdict->action);
         case FaultRule::Action::delay:
           counters_.delayed.add();
-          return hold(sq, command, std::nullopt, verdict->delay);
+          return hold(sq, command, std::nullopt, Delay{verdict->delay, std::nullopt});
+        case FaultRule::Action::serial:
+          counters_.delayed.add();
+          return hold(sq, command, std::nullopt, Delay{verdict->delay, verdict->rule});
         default:
           counters_.failed.add();
           return fail(sq, command, verdict->status, verdict->status);

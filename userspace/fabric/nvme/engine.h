@@ -98,8 +98,13 @@ class Engine {
     Command command;
     std::optional<CompletionEntry> completion;  ///< executed: only this is to be posted
     std::optional<Clock::time_point> due;
-    std::vector<std::byte> fetched;  ///< a write's data, if any of it has left the host
-    std::size_t missing = 0;         ///< bytes at its end that have not
+    std::optional<Faults::RuleId> serial;  ///< it begins when those before it that the rule delays have ended
+    std::vector<std::byte> fetched;        ///< a write's data, if any of it has left the host
+    std::size_t missing = 0;               ///< bytes at its end that have not
+  };
+  struct Delay {
+    std::chrono::microseconds time;
+    std::optional<Faults::RuleId> serial;
   };
   using HeldMap = std::map<Faults::HeldId, Held>;
 
@@ -136,8 +141,8 @@ class Engine {
 
   // Held commands (completion.cc).
   void hold(SubmissionQueue& sq, const Command& command, std::optional<CompletionEntry> completion,
-            std::optional<std::chrono::microseconds> delay, std::vector<std::byte> fetched = {},
-            std::size_t missing = 0);
+            std::optional<Delay> delay, std::vector<std::byte> fetched = {}, std::size_t missing = 0);
+  [[nodiscard]] Clock::time_point serial_end(Faults::RuleId rule) const;
   Held drop_held(HeldMap::iterator it);
   void resume(Held held);
   void resume_due();

@@ -112,7 +112,8 @@ std::optional<Faults::Verdict> Faults::judge(std::uint16_t sq, const SubmissionE
     if (active.rule.before_execution() != before_execution || !active.rule.filter.matches(sq, entry)) continue;
     ++active.hits;
     std::uniform_int_distribution<std::int64_t> spread(active.rule.min.count(), active.rule.max.count());
-    const Verdict verdict{active.rule.action, std::chrono::microseconds(spread(random_)), active.rule.status};
+    const Verdict verdict{it->first, active.rule.action, std::chrono::microseconds(spread(random_)),
+                          active.rule.status};
     if (active.rule.count != 0 && --active.rule.count == 0) {
       rules_.erase(it);
       armed_ = !rules_.empty();

@@ -36,6 +36,7 @@ struct FaultRule {
   enum class Action : std::uint8_t {
     // Before execution:
     delay,        ///< execute it after a random time in [min, max]
+    serial,       ///< the same, but the time begins when the last command before it that the rule delays is executed
     hold,         ///< execute it when it is released
     hold_data,    ///< the same, but fetch the first half of a write's data now: a drive in the middle of the transfer
     hold_commit,  ///< the same, but fetch all of it now: a drive that had it in its buffers, and not on its media
@@ -103,6 +104,7 @@ class Faults {
   /// False while there is no rule: the fast path of every command.
   [[nodiscard]] bool armed() const { return armed_.load(std::memory_order_relaxed); }
   struct Verdict {
+    RuleId rule;
     FaultRule::Action action;
     std::chrono::microseconds delay;
     Status status;

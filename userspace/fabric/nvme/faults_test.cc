@@ -213,6 +213,60 @@ TEST_F(FaultsTest, DelaysCommands) {
   EXPECT_FALSE(controller.engine().deadline());
 }
 
+TEST_F(FaultsTest, ExecutesCommandsOneAfterAnother) {
+  FaultRule serial = rule(Action::serial);
+  serial.min = serial.max = 1h;
+  faults.add(serial);
+  const auto start = Engine::Clock::now();
+  const std::vector all{submit(IoOpcode::read), submit(IoOpcode::write), submit(IoOpcode::read, 2)};
+  host.run();
+  // The time of a later one stays when an earlier one is released.
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    const std::chrono::hours later(at + 1);
+    const auto due = controller.engine().deadline();
+    ASSERT_TRUE(due);
+    EXPECT_GE(*due - start, later);
+    EXPECT_LE(*due - Engine::Clock::now(), later);
+    EXPECT_TRUE(faults.release(faults.held().front().id));
+    host.run();
+    ASSERT_EQ(commands.executed.size(), at + 1);
+    EXPECT_EQ(commands.executed[at], all[at]);
+  }
+  EXPECT_FALSE(controller.engine().deadline());
+}
+
+TEST_F(FaultsTest, ARuleWaitsForNoCommandThatIsNotThereAnyMore) {
+  FaultRule serial = rule(Action::serial);
+  serial.min = serial.max = 1h;
+  faults.add(serial);
+  const auto first = submit(IoOpcode::read);
+  const auto second = submit(IoOpcode::read);
+  EXPECT_THAT(completions(), IsEmpty());
+  EXPECT_EQ(faults.release_all(), 2U);
+  EXPECT_THAT(completions(), ElementsAre(std::pair(first, 0U), std::pair(second, 0U)));
+  submit(IoOpcode::read);
+  host.run();
+  const auto due = controller.engine().deadline();
+  ASSERT_TRUE(due);
+  EXPECT_LE(*due - Engine::Clock::now(), 1h);
+}
+
+TEST_F(FaultsTest, ARuleDoesNotWaitForCommandsOfAnother) {
+  FaultRule serial = rule(Action::serial, {.queue = 2});
+  serial.min = serial.max = 2h;
+  faults.add(serial);
+  serial.filter.queue = 1;
+  serial.min = serial.max = 1h;
+  faults.add(serial);
+  submit(IoOpcode::read, 2);
+  host.run();
+  submit(IoOpcode::read, 1);
+  host.run();
+  const auto due = controller.engine().deadline();
+  ASSERT_TRUE(due);
+  EXPECT_LE(*due - Engine::Clock::now(), 1h);
+}
+
 TEST_F(FaultsTest, ADelayedCommandCanBeReleasedEarly) {
   FaultRule slow = rule(Action::delay);
   slow.min = 1h;
