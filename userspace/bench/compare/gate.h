@@ -14,6 +14,10 @@ namespace smartio::bench_compare {
 
 /// A run is worse if it exceeds the limit by this part of it.
 inline constexpr double kWorse = 0.01;
+/// The most instructions of a read over the link, against the stock driver's on a drive of the host's own, and against
+/// those that it takes there with nvme-core's multipath, as this driver always does.
+inline constexpr double kMostOfStock = 1.03;
+inline constexpr double kMostOfMultipath = 1.00;
 /// The most instructions of an I/O on a drive that is lent whole, against the same driver on the host's own drive.
 inline constexpr double kMostLent = 1.05;
 /// A run whose median exceeds the least by more can't tell.
@@ -31,6 +35,7 @@ struct Cost {
 template <typename Number>
 struct Costs {
   std::map<std::string, Number> instructions;         ///< of the borrower, against the stock driver's
+  std::map<std::string, Number> multipath;            ///< the same, against the stock driver's with multipath
   std::map<std::string, Number> driver_instructions;  ///< those in smartio_nvme
   std::map<std::string, Number> transactions;         ///< on the cable
 
@@ -54,7 +59,8 @@ nlohmann::ordered_json to_json(const Limits& limits);
 /// A file's text; one that holds nothing to any limit is an error.
 Result<Limits> limits_from(std::string_view text);
 
-/// A line for each figure of `limits`: reached unless the run's is worse, missing, or too noisy.
+/// A line for each figure of `limits`: reached unless the run's is worse, missing, or too noisy. Then the reads against
+/// kMostOfStock and kMostOfMultipath, which no renewal of the limits moves.
 std::vector<Aim> judge(const Seen& seen, const Limits& limits);
 /// A line for each job that was measured on a drive that is lent whole, and on the host's own: reached unless the
 /// least of the rounds exceeds kMostLent, or the run is too noisy.
