@@ -11,7 +11,10 @@ case $fs in gfs2) fsck=(fsck.gfs2 -n) ;; ocfs2) fsck=(fsck.ocfs2 -fn) ;; *) fail
 configure_options=()	# a test's own
 configure_one() { on "$1" "smartio-$fs" configure -c test ${configure_options[@]+"${configure_options[@]}"} "${all[@]}"; }
 start_one() { on "$1" "smartio-$fs" start; }
-mount_one() { sh_on "$1" 'smartio-$1 mount /run/shared "$2"' "$fs" "$mounted_at"; }
+# These hosts have no udev, whose rule makes such names.
+named=/dev/smartio/by-serial/shared-ns1
+name_disk='mkdir -p "$(dirname "$1")" && ln -sfn "$(readlink -f /run/shared)" "$1"'
+mount_one() { sh_on "$1" "$name_disk"'; smartio-$2 mount "$1" "$3"' "$named" "$fs" "$mounted_at"; }
 umount_one() { sh_on "$1" '! mountpoint -q "$2" || smartio-$1 umount "$2"' "$fs" "$mounted_at"; }
 stop_one() { sh_on "$1" '! [ -e /etc/corosync/corosync.conf ] || smartio-$1 stop; rm -f /etc/corosync/corosync.conf' "$fs"; }
 
@@ -50,7 +53,7 @@ fs_up() {
 		at_once start_one "${all[@]}"
 	fi
 	at_once forget_running "${all[@]}"	# if this test fails, the next sets all up again
-	sh_on lender 'smartio-$1 mkfs -f -c test /run/shared' "$fs"
+	sh_on lender "$name_disk"'; smartio-$2 mkfs -f -c test "$1"' "$named" "$fs"
 	at_once mount_one "${all[@]}"
 }
 fs_unmount() { at_once umount_one "${all[@]}"; }

@@ -63,24 +63,32 @@ write_membership() {
 }
 
 # stable DEVICE: accepts names that are made of the disk's own identity, and LVM's. /dev/nvme0n1 of one host is another namespace on
-# another, and mkfs or a mount there destroys data. The same goes for names by number, place or label. Outside /dev a link is the
-# administrator's own.
+# another, and mkfs or a mount there destroys data. The same goes for names by number, place or label. Links outside /dev are
+# followed until one leads to a name there.
 stable() {
-	local folder name disk mapped='' uuid='' volume
-	folder=$(cd "$(dirname "$1")" 2> /dev/null && pwd -P) || die "there is no $1"
-	name=$folder/$(basename "$1") disk=$(readlink -f "$1")
+	local folder name=$1 disk mapped='' uuid='' volume links=0
+	[ -d "$(dirname "$1")" ] || die "there is no $1"
+	disk=$(readlink -f "$1")
 	[ -b "$disk" ] || die "$1 is no block device"
+	while :; do
+		folder=$(cd "$(dirname "$name")" && pwd -P)
+		name=$folder/$(basename "$name")
+		case $name in
+		/dev/* | /proc/* | /sys/*) break ;;
+		esac
+		[ -L "$name" ] && ((links++ < 40)) || break
+		name=$(readlink "$name")
+		[[ $name = /* ]] || name=$folder/$name
+	done
 	if [ -e "/sys/class/block/${disk##*/}/dm/uuid" ]; then
 		read -r uuid < "/sys/class/block/${disk##*/}/dm/uuid" || true
 		read -r mapped < "/sys/class/block/${disk##*/}/dm/name"
 	fi
 	# as the device mapper has GROUP/VOLUME
-	volume=${folder#/dev/} volume=${volume//-/--}-$(basename "$1" | sed 's/-/--/g')
+	volume=${folder#/dev/} volume=${volume//-/--}-$(basename "$name" | sed 's/-/--/g')
 	case $name in
 	/dev/smartio/by-serial/* | /dev/disk/by-id/* | /dev/disk/by-uuid/* | /dev/disk/by-partuuid/*) return ;;
 	/dev/*) [[ $uuid != LVM-* || ($name != "/dev/mapper/$mapped" && $volume != "$mapped") ]] || return 0 ;;
-	/proc/* | /sys/*) ;;
-	*) [ ! -L "$name" ] || return 0 ;;
 	esac
 	die "$1 may be another disk on another host, or after the next boot: name it by /dev/smartio/by-serial/SERIAL-nsNSID" \
 		"(smartioctl list shows it), by /dev/disk/by-id/…, or by LVM's name"
