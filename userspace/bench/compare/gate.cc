@@ -218,7 +218,8 @@ Result<Limits> limits_from(std::string_view text) {
     file.at(kOfMultipathText).get_to(limits.multipath);
     file.at(kInDriverText).get_to(limits.driver_instructions);
     file.at(kTransactionsText).get_to(limits.transactions);
-    for (const auto* each : {&limits.instructions, &limits.multipath, &limits.driver_instructions, &limits.transactions}) {
+    for (const auto* each :
+         {&limits.instructions, &limits.multipath, &limits.driver_instructions, &limits.transactions}) {
       for (const std::string& job : gate_jobs()) {
         if (!each->contains(job)) return fail(fmt::format("the limits lack {}", job));
       }

@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// Three rounds: the driver's own instructions, those of the borrower, transactions, and the stock driver's instructions.
+/// Three rounds: the driver's own instructions, those of the borrower, transactions, and the stock driver's
+/// instructions.
 Figures run_of(double driver, double borrower, double transactions, double stock = 1000) {
   Figures figures;
   for (unsigned round = 0; round < 3; ++round) {
