@@ -246,7 +246,7 @@ always_allowed='loading out-of-tree module taints kernel|module verification fai
 of_a_boot='mtrr: your CPUs had inconsistent|ACPI: IRQ 4 override to edge|amd_pstate: the _CPC object is not present|tsc: Unable to calibrate against PIT|APIC calibration not consistent with PM-Timer|Kernel compiled without mitigations|\] (Lock dependency validator: |\.\.\. (MAX_LOCK|CLASSHASH|CHAINHASH)| (memory used|per task-struct memory)|( +#[0-9]+)+$)'
 
 # No allowance is so wide that it matches one of these.
-canaries=('WARNING: CPU: 0 PID: 1 at kernel/none.c:1 none+0x0/0x1' 'BUG: unable to handle page fault for address: 0'
+canaries=('WARNING: CPU: 0 PID: 1 at kernel/none.c:1 none+0x0/0x1' 'WARNING: kernel/none.c:1 at none+0x0/0x1, CPU#0: none/1' 'BUG: unable to handle page fault for address: 0'
 	'BUG: KASAN: slab-use-after-free in none+0x0/0x1' 'INFO: task none:1 blocked for more than 60 seconds.'
 	'rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:' 'watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [none:1]'
 	'DMAR: [DMA Write NO_PASID] Request device [ff:1f.7] fault addr 0xdeadb000 [fault reason 0x05] none'
@@ -264,10 +264,12 @@ narrow() {
 # log_may HOST REGEX: this test provokes such kernel messages (level warning or worse) on HOST.
 log_may() { narrow "$2" "${canaries[@]}"; asker "${BASH_SOURCE[1]}"; allowed_log+=("$1=$2"); log_matched+=(0) log_asked+=("$asked"); }
 # warning_may HOST PLACE: the stock kernel of HOST may warn there, "fs/dlm/lock.c:[0-9]+ _receive_message", and is tainted by it.
+# 7.x says "FILE:LINE at FUNCTION", and the CPU behind it.
 warning_may() {
+	local regex="WARNING: (.* at $2|${2% *} at ${2##* })\\+0x"
 	[[ $2 =~ ^[a-z] ]] || fail "the allowance of a warning, '$2', names no file of the kernel"
-	narrow "WARNING: .* at $2\\+0x" "${canaries[@]}"
-	asker "${BASH_SOURCE[1]}"; allowed_log+=("$1=WARNING: .* at $2\\+0x"); log_matched+=(0) log_asked+=("$asked")
+	narrow "$regex" "${canaries[@]}"
+	asker "${BASH_SOURCE[1]}"; allowed_log+=("$1=$regex"); log_matched+=(0) log_asked+=("$asked")
 }
 # fabric_may REGEX: it provokes accesses that reach nothing: lines such as "lender.ntb0 dma_writes_unclaimed", "cable0
 # dropped from_primary", or warnings in fabric.log.

@@ -125,20 +125,21 @@ TEST(Gate, WhatABusyMachineDoesNotExplainCounts) {
   const auto packets = [](const char* kind, double transactions) {
     return [=](Measured& one, Tally&) { one.ledger[kind].transactions += transactions; };
   };
-  EXPECT_EQ(worse_with(more(Count::context_switches, 3400)), 4);
-  EXPECT_EQ(worse_with(more(Count::device_interrupts, 1090)), 4);
+  // The four jobs against the stock driver without and with multipath, and the aims of the reads.
+  EXPECT_EQ(worse_with(more(Count::context_switches, 3400)), 12);
+  EXPECT_EQ(worse_with(more(Count::device_interrupts, 1090)), 12);
   // A second map of each: it is not taken for a second I/O, which would halve the cost.
-  EXPECT_EQ(worse_with(more(Count::dma_maps, 500)), 4);
+  EXPECT_EQ(worse_with(more(Count::dma_maps, 500)), 8);
   EXPECT_EQ(worse_with(packets("posted message", 1)), 4);
   EXPECT_EQ(worse_with(packets("posted command", 0.5)), 4);
   EXPECT_EQ(worse_with(packets("posted interrupt", 1)), 4);
   // More I/O than fio's.
   EXPECT_EQ(worse_with([](Measured& one, Tally& borrower) {
-              borrower *= 1.05;
-              one.functions[kBorrower]["snvme_queue_rq [smartio_nvme]"] *= 1.05;
-              for (auto& [kind, count] : one.ledger) count.transactions *= 1.05;
+              borrower *= 1.06;
+              one.functions[kBorrower]["snvme_queue_rq [smartio_nvme]"] *= 1.06;
+              for (auto& [kind, count] : one.ledger) count.transactions *= 1.06;
             }),
-            12);
+            20);
 }
 
 TEST(Gate, ARunThatCannotTellFails) {
@@ -153,7 +154,7 @@ TEST(Gate, ARunThatCannotTellFails) {
   const auto noisy = std::ranges::find(all, false, &Aim::reached);
   ASSERT_NE(noisy, all.end());
   EXPECT_THAT(noisy->seen, HasSubstr("too noisy"));
-  EXPECT_EQ(std::ranges::count(all, false, &Aim::reached), 1);
+  EXPECT_EQ(std::ranges::count(all, false, &Aim::reached), 2) << "against the stock driver without and with multipath";
 }
 
 TEST(Gate, WhatWasNotMeasuredFails) {
