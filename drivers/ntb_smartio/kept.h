@@ -33,7 +33,7 @@ struct device;
 struct link_kept {
 	struct device *dma;
 	bool iommu;
-	struct mutex lock;
+	struct mutex lock;	/* all but the works */
 	struct list_head owners;
 	struct list_head pieces;
 	size_t bytes;
