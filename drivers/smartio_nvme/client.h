@@ -282,6 +282,7 @@ struct snvme_bounce {
  * @io_tags: I/O queues
  * @nr_queues: with an interrupt; 0 to nr_queues - 1
  * @nr_poll: polled; those after them
+ * @grouped: so many queues have their CPUs, which stay as long as @nr_queues does
  * @max_queues: in @queues
  * @queues: all
  * @bounce: if data is copied
@@ -349,6 +350,7 @@ struct snvme_path {
 	struct blk_mq_tag_set io_tags;
 	unsigned int nr_queues;
 	unsigned int nr_poll;
+	unsigned int grouped;
 	unsigned int max_queues;
 	struct snvme_queue *queues;
 	struct snvme_bounce bounce;

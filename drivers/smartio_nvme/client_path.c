@@ -531,17 +531,35 @@ static int snvme_join_count(struct snvme_path *path, unsigned int *queues,
 	return 0;
 }
 
+/*
+ * The CPUs of each queue, those that blk-mq has for it, are found when their
+ * number changes. Later kernels group CPUs otherwise while some are offline.
+ * Interrupts would be made again then, which waits for CPU hotplug.
+ */
 static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
 			     unsigned int poll)
 {
-	unsigned int i, made;
-	struct cpumask *masks = compat_group_cpus(queues, &made);
+	bool same = path->started && queues == path->grouped;
+	struct cpumask *masks = NULL;
+	unsigned int i, made = 0;
 	int ret = 0;
 
-	for (i = 0; i < queues + poll && !ret; i++)
-		ret = snvme_queue_open(&path->queues[i], i >= queues,
-				       masks && i < queues ?
-				       &masks[i % made] : NULL);
+	if (!same) {
+		masks = compat_group_cpus(queues, &made);
+		path->grouped = 0;
+	}
+	for (i = 0; i < queues + poll && !ret; i++) {
+		struct snvme_queue *q = &path->queues[i];
+		const struct cpumask *cpus = NULL;
+
+		if (i < queues && same)
+			cpus = &q->irq_cpus;
+		else if (i < queues && masks)
+			cpus = &masks[i % made];
+		ret = snvme_queue_open(q, i >= queues, cpus);
+	}
+	if (masks && !ret)
+		path->grouped = queues;
 	kfree(masks);
 	return ret;
 }
