@@ -35,6 +35,8 @@ in_guest_folder() { local host=$1 name=$2 text=$3; shift 3; sh_on "$host" "d=/ru
 # kernel has them among its own. A guest's kernel looks for a counter of its CPU.
 vms_ready() {
 	log_may "$1" 'kvm: kvm \[[0-9]+\]: vcpu0, guest rIP: 0x[0-9a-f]+ Unhandled WRMSR\(0xc0010007\) = 0xffff'
+	# 7.x says it at this level
+	log_may "$1" 'vfio-pci [0-9a-f:.]+: (resetting|reset done)$'
 	sh_on "$1" 'if ! mountpoint -q /run/vms; then
 			for s in /sys/block/vd*/serial; do [ "$(cat $s)" != vms ] || disk=$(basename ${s%/serial}); done
 			mkdir -p /run/vms
