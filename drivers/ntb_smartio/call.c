@@ -215,7 +215,7 @@ static void link_job_work(struct work_struct *work)
 /*
  * Requests that begin or end the work of others run on a queue of their own.
  * Without memory for a thread a queue has only its rescuer, which runs one job
- * after another, and a job may wait for a request that ends it.
+ * after another. A job may wait for a request that ends it.
  */
 static struct workqueue_struct *link_job_queue(struct ntb_link *link, u16 type)
 {

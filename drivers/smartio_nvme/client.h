@@ -282,7 +282,7 @@ struct snvme_bounce {
  * @io_tags: I/O queues
  * @nr_queues: with an interrupt; 0 to nr_queues - 1
  * @nr_poll: polled; those after them
- * @grouped: so many queues have their CPUs, which stay as long as @nr_queues does
+ * @grouped: queues that have their CPUs, which stay as long as @nr_queues does
  * @max_queues: in @queues
  * @queues: all
  * @bounce: if data is copied

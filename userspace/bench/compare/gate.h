@@ -14,8 +14,8 @@ namespace smartio::bench_compare {
 
 /// A run is worse if it exceeds the limit by this part of it.
 inline constexpr double kWorse = 0.01;
-/// The most instructions of a read over the link, against the stock driver's on a drive of the host's own, and against
-/// those that it takes there with nvme-core's multipath, as this driver always does.
+/// The most instructions of a read over the link, against the stock driver's on a drive of the host's own. This driver
+/// always has nvme-core's multipath, which is why there is a second limit: against the stock driver with it.
 inline constexpr double kMostOfStock = 1.03;
 inline constexpr double kMostOfMultipath = 1.00;
 /// The most instructions of an I/O on a drive that is lent whole, against the same driver on the host's own drive.
