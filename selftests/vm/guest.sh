@@ -34,7 +34,7 @@ in_guest_folder() { local host=$1 name=$2 text=$3; shift 3; sh_on "$host" "d=/ru
 # vms_ready HOST: the disk is mounted at /run/vms, and KVM and vfio are there. The disk has KVM's modules for the stock kernel, another
 # kernel has them among its own. A guest's kernel looks for a counter of its CPU.
 vms_ready() {
-	log_may "$1" 'kvm: kvm \[[0-9]+\]: vcpu0, guest rIP: 0x[0-9a-f]+ Unhandled WRMSR\(0xc0010007\) = 0xffff'
+	log_may "$1" '(kvm: )?kvm \[[0-9]+\]: vcpu0, guest rIP: 0x[0-9a-f]+ Unhandled WRMSR\(0xc0010007\) = 0xffff'
 	# 7.x says it at this level
 	log_may "$1" 'vfio-pci [0-9a-f:.]+: (resetting|reset done)$'
 	sh_on "$1" 'if ! mountpoint -q /run/vms; then
