@@ -197,7 +197,6 @@ bool noisy(const Seen& seen) {
 
 Limits limits_of(const Seen& seen) {
   return {.instructions = least(seen.instructions),
-          .multipath = least(seen.multipath),
           .driver_instructions = least(seen.driver_instructions),
           .transactions = least(seen.transactions)};
 }
@@ -205,7 +204,6 @@ Limits limits_of(const Seen& seen) {
 ordered_json to_json(const Limits& limits) {
   return {{"renewed by", "make bench-gate-renew"},
           {kOfStockText, limits.instructions},
-          {kOfMultipathText, limits.multipath},
           {kInDriverText, limits.driver_instructions},
           {kTransactionsText, limits.transactions}};
 }
@@ -215,11 +213,9 @@ Result<Limits> limits_from(std::string_view text) {
     const json file = json::parse(text);
     Limits limits;
     file.at(kOfStockText).get_to(limits.instructions);
-    file.at(kOfMultipathText).get_to(limits.multipath);
     file.at(kInDriverText).get_to(limits.driver_instructions);
     file.at(kTransactionsText).get_to(limits.transactions);
-    for (const auto* each :
-         {&limits.instructions, &limits.multipath, &limits.driver_instructions, &limits.transactions}) {
+    for (const auto* each : {&limits.instructions, &limits.driver_instructions, &limits.transactions}) {
       for (const std::string& job : gate_jobs()) {
         if (!each->contains(job)) return fail(fmt::format("the limits lack {}", job));
       }
@@ -233,7 +229,6 @@ Result<Limits> limits_from(std::string_view text) {
 std::vector<Aim> judge(const Seen& seen, const Limits& limits) {
   std::vector<Aim> all;
   judge_each(kOfStockText, seen.instructions, limits.instructions, all);
-  judge_each(kOfMultipathText, seen.multipath, limits.multipath, all);
   judge_each(kInDriverText, seen.driver_instructions, limits.driver_instructions, all);
   judge_each(kTransactionsText, seen.transactions, limits.transactions, all);
   judge_reads(kOfStockText, seen.instructions, kMostOfStock, all);

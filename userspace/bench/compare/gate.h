@@ -35,14 +35,16 @@ struct Cost {
 template <typename Number>
 struct Costs {
   std::map<std::string, Number> instructions;         ///< of the borrower, against the stock driver's
-  std::map<std::string, Number> multipath;            ///< the same, against the stock driver's with multipath
   std::map<std::string, Number> driver_instructions;  ///< those in smartio_nvme
   std::map<std::string, Number> transactions;         ///< on the cable
 
   bool operator==(const Costs&) const = default;
 };
 using Limits = Costs<double>;  ///< the costs that were accepted last
-using Seen = Costs<Cost>;      ///< over the rounds of a run
+/// Over the rounds of a run.
+struct Seen : Costs<Cost> {
+  std::map<std::string, Cost> multipath;  ///< instructions of the borrower, against the stock driver's with multipath
+};
 
 /// The scenarios and jobs that a run needs for it.
 std::vector<std::string> gate_scenarios();
