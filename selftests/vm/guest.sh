@@ -115,12 +115,15 @@ guest_lost_by_emulator() {
 
 # in_guest HOST NAME 'shell text': its output, its exit status. 124 and 125: it gave no answer, or is gone.
 in_guest() {
+	local status=0
 	in_guest_folder "$1" "$2" 'number=$(< /proc/sys/kernel/random/uuid)
 		echo "$number $(printf %s "$1" | base64 -w 0)" 1<> $d/agent.in
 		read -r number status output <<< "$(answer "$number" agent.out $2)"
 		[ -n "$status" ] || exit 125
 		base64 -d <<< "$output"
-		exit $status' "$3" $((${guest_timeout:-120} * slower))
+		exit $status' "$3" $((${guest_timeout:-120} * slower)) || status=$?
+	[ $status != 125 ] || echo "QEMU of guest $2 says: $(guest_qmp "$1" "$2" '{"execute":"query-status"}') $(in_guest_folder "$1" "$2" 'tail -n 5 $d/qemu.log')" >&2
+	return $status
 }
 
 # guest_qmp HOST NAME JSON: a command to QEMU's monitor; its answer.
