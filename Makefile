@@ -84,7 +84,7 @@ guest-overlay: modules ## what hosts get on top of the guest image: the modules,
 	@$(tree) $(ninja) -C $(programs) smartioctl fence_smartio guest_programs
 	@$(tree) scripts/guest-overlay
 
-check: ready ## the tests: style, prose, unit tests under sanitizers, fuzzers briefly, emulated clusters, a few of them on the second kernel (KERNEL=backports: all)
+check: ready ## the tests: style, prose, unit tests under sanitizers, fuzzers briefly, emulated clusters, a few of them on the second kernel (KERNEL=backports: all but vm/)
 	@[ -n "$$SMARTIO_IN_TREE" ] || scripts/setup --quiet --vms $(if $(filter debug,$(SMARTIO_KERNEL)),,--backports)
 	@$(tree) scripts/check
 
