@@ -224,6 +224,7 @@ static struct workqueue_struct *link_job_queue(struct ntb_link *link, u16 type)
 	case WIRE_CLOSE_SESSION:
 	case WIRE_REVOKE:
 	case WIRE_FENCE:
+	case WIRE_HOSTS:	/* asked for before a fence */
 		return link->ends_wq;
 	default:
 		return link->jobs_wq;
