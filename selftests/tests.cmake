@@ -12,7 +12,7 @@ set(SHARE share/attach share/nvme-cli share/commands share/interrupts share/shar
 # A function lent whole, here the fabric's drive.
 set(LENDING lending/drive lending/take-back lending/taken-away lending/killed-borrower lending/allowed)
 # They take two borrowers, the hostile ones with IOMMUs.
-set(HOSTILE share/allowed share/noisy share/fence-agent share/hostile share/hostile-link share/unmapped-page)
+set(HOSTILE share/allowed share/noisy share/threads share/fence-agent share/hostile share/hostile-link share/unmapped-page)
 set(GFS2 clusterfs/gfs2-workload clusterfs/gfs2-killed-host clusterfs/gfs2-partition clusterfs/gfs2-lender-reboot clusterfs/gfs2-power-cut)
 string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
@@ -54,7 +54,7 @@ if(SMARTIO_KERNEL MATCHES "^debug")
   on_cluster(debug-lending-iommu pair-lending-iommu lending/edu debug/kmemleak)
   on_cluster(debug-few star-few share/quota share/timer debug/kmemleak)
   on_cluster(debug-star star share/sharing share/coming-and-going share/unload-under-load share/killed-borrower
-    share/reset-under-load share/fence ${HOSTILE} debug/kmemleak)
+    share/reset-under-load share/fence ${HOSTILE} share/starved share/pressure debug/kmemleak)
   return()
 endif()
 

@@ -5,8 +5,9 @@
  * whose memory is fragmented. Or all of them fail, as on a host whose reserves
  * are used up. Those from slabs fail all, or only the n-th, or the first of each
  * function that asks. Or the first one fails for a new number of blk-mq's
- * queues.
+ * queues. Or workqueues get no new thread, as on a host without memory for one.
  */
+#include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/preempt.h>
@@ -25,6 +26,10 @@ MODULE_PARM_DESC(slabs, "which allocation from slabs fails, of those in recovery
 static int renumberings;
 module_param(renumberings, int, 0644);
 MODULE_PARM_DESC(renumberings, "calls of blk_mq_update_nr_hw_queues() in recovery whose first allocation from a slab fails");
+
+static bool threads;
+module_param(threads, bool, 0644);
+MODULE_PARM_DESC(threads, "new threads of workqueues fail");
 
 static atomic_t pieces;
 static atomic_t seen;
@@ -54,6 +59,10 @@ static atomic_t slabs_failed;
 module_param_cb(slabs_failed, &starve_count_ops, &slabs_failed, 0444);
 MODULE_PARM_DESC(slabs_failed, "allocations from slabs, failed by this module");
 
+static atomic_t threads_failed;
+module_param_cb(threads_failed, &starve_count_ops, &threads_failed, 0444);
+MODULE_PARM_DESC(threads_failed, "threads of workqueues, failed by this module");
+
 /* In place of the allocator. */
 static noinline notrace void *starve_nothing(void)
 {
@@ -65,6 +74,12 @@ static noinline notrace void *starve_no_slab(void)
 {
 	atomic_inc(&slabs_failed);
 	return NULL;
+}
+
+static noinline notrace void *starve_no_thread(void)
+{
+	atomic_inc(&threads_failed);
+	return ERR_PTR(-ENOMEM);
 }
 
 static bool starve_in_recovery(void)
@@ -188,6 +203,15 @@ static int starve_renumber(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
+/* A pool's workers make its next one. */
+static int starve_thread(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (!READ_ONCE(threads) || !(current->flags & PF_WQ_WORKER))
+		return 0;
+	instruction_pointer_set(regs, (unsigned long)starve_no_thread);
+	return 1;
+}
+
 /*
  * A kernel without ftrace makes a jump of a probe that has no such handler, and
  * that jump ignores where starve_handler() continues (kprobes.rst).
@@ -254,8 +278,14 @@ static struct kprobe starve_queues = {
 	.post_handler = starve_after,
 };
 
-static struct kprobe *starve_probes[3 + ARRAY_SIZE(starve_slabs)] = {
-	&starve_pages, &starve_bulk, &starve_queues,
+static struct kprobe starve_threads = {
+	.symbol_name = "kthread_create_on_node",
+	.pre_handler = starve_thread,
+	.post_handler = starve_after,
+};
+
+static struct kprobe *starve_probes[4 + ARRAY_SIZE(starve_slabs)] = {
+	&starve_pages, &starve_bulk, &starve_queues, &starve_threads,
 };
 
 static int __init starve_init(void)
@@ -263,7 +293,7 @@ static int __init starve_init(void)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(starve_slabs); i++)
-		starve_probes[3 + i] = &starve_slabs[i].probe;
+		starve_probes[4 + i] = &starve_slabs[i].probe;
 	return register_kprobes(starve_probes, ARRAY_SIZE(starve_probes));
 }
 module_init(starve_init);
