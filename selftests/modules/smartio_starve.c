@@ -5,15 +5,22 @@
  * whose memory is fragmented. Or all of them fail, as on a host whose reserves
  * are used up. Those from slabs fail all, or only the n-th, or the first of each
  * function that asks. Or the first one fails for a new number of blk-mq's
- * queues. Or workqueues get no new thread, as on a host without memory for one.
+ * queues. Or workqueues get no new thread, as on a host without memory for one,
+ * and those that the unbound ones have are all taken.
  */
+#include <linux/cpu.h>
 #include <linux/err.h>
 #include <linux/kprobes.h>
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/smartio_recovery.h>
+#include <linux/string.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 static int order = -1;
 module_param(order, int, 0644);
@@ -26,10 +33,6 @@ MODULE_PARM_DESC(slabs, "which allocation from slabs fails, of those in recovery
 static int renumberings;
 module_param(renumberings, int, 0644);
 MODULE_PARM_DESC(renumberings, "calls of blk_mq_update_nr_hw_queues() in recovery whose first allocation from a slab fails");
-
-static bool threads;
-module_param(threads, bool, 0644);
-MODULE_PARM_DESC(threads, "new threads of workqueues fail");
 
 static atomic_t pieces;
 static atomic_t seen;
@@ -203,14 +206,179 @@ static int starve_renumber(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-/* A pool's workers make its next one. */
+/**
+ * struct starve_taker - takes one thread of a pool, until starve_threads_give()
+ * @work: what the thread does
+ * @node: in starve_takers
+ * @begun: whether a thread does it
+ * @pool: what the names of the threads of its pool begin with
+ */
+struct starve_taker {
+	struct work_struct work;
+	struct list_head node;
+	bool begun;
+	char pool[TASK_COMM_LEN];
+};
+
+/* After the name of its pool, the name of a thread has this, and a number. */
+#define STARVE_POOL_END		':'
+/* No pool has as many threads. */
+#define STARVE_TAKERS_MAX	512
+/* Time for a thread to begin, or to fail to make another one. */
+#define STARVE_LOOK		(HZ / 50)
+#define STARVE_LOOKS		1000
+
+static bool threads;
+static struct workqueue_struct *starve_wq;
+static LIST_HEAD(starve_takers);
+static DECLARE_WAIT_QUEUE_HEAD(starve_wait);
+/* Has the name of the pool of unbound workqueues that its CPU asks. */
+static DEFINE_PER_CPU(struct starve_taker, starve_first_taker);
+/* The pool whose threads are being taken; whether it failed to make one. */
+static const char *starve_pool;
+static bool starve_pool_empty;
+
+/* The last idle thread of a pool makes another one before it does any work. */
 static int starve_thread(struct kprobe *probe, struct pt_regs *regs)
 {
+	const char *pool = READ_ONCE(starve_pool);
+	size_t length;
+
 	if (!READ_ONCE(threads) || !(current->flags & PF_WQ_WORKER))
 		return 0;
+	if (pool) {
+		length = strlen(pool);
+		if (!strncmp(current->comm, pool, length) &&
+		    current->comm[length] == STARVE_POOL_END)
+			WRITE_ONCE(starve_pool_empty, true);
+	}
 	instruction_pointer_set(regs, (unsigned long)starve_no_thread);
 	return 1;
 }
+
+static void starve_take(struct work_struct *work)
+{
+	struct starve_taker *taker = container_of(work, struct starve_taker,
+						  work);
+	char *end;
+
+	strscpy(taker->pool, current->comm, sizeof(taker->pool));
+	end = strchr(taker->pool, STARVE_POOL_END);
+	if (end)
+		*end = '\0';
+	smp_store_release(&taker->begun, true);
+	wake_up_all(&starve_wait);
+	wait_event_idle(starve_wait, !READ_ONCE(threads));
+}
+
+static struct starve_taker *starve_taker_begin(int cpu)
+{
+	struct starve_taker *taker = kzalloc(sizeof(*taker), GFP_KERNEL);
+
+	if (!taker)
+		return NULL;
+	INIT_WORK(&taker->work, starve_take);
+	list_add(&taker->node, &starve_takers);
+	queue_work_on(cpu, starve_wq, &taker->work);
+	return taker;
+}
+
+/* The pools have their threads again. */
+static void starve_threads_give(void)
+{
+	struct starve_taker *taker, *next;
+
+	WRITE_ONCE(threads, false);
+	WRITE_ONCE(starve_pool, NULL);
+	wake_up_all(&starve_wait);
+	flush_workqueue(starve_wq);
+	list_for_each_entry_safe(taker, next, &starve_takers, node) {
+		list_del(&taker->node);
+		kfree(taker);
+	}
+}
+
+/* While a pool makes threads, its first taker begins, and ends at once. */
+static void starve_pool_name(int cpu)
+{
+	struct starve_taker *first = per_cpu_ptr(&starve_first_taker, cpu);
+
+	INIT_WORK(&first->work, starve_take);
+	queue_work_on(cpu, starve_wq, &first->work);
+	flush_work(&first->work);
+}
+
+/* Takes all threads of the pool of unbound workqueues that @cpu asks. */
+static int starve_pool_take(int cpu)
+{
+	struct starve_taker *taker;
+	int n, i;
+
+	WRITE_ONCE(starve_pool, NULL);
+	WRITE_ONCE(starve_pool_empty, false);
+	WRITE_ONCE(starve_pool, per_cpu_ptr(&starve_first_taker, cpu)->pool);
+	for (n = 0; n < STARVE_TAKERS_MAX; n++) {
+		taker = starve_taker_begin(cpu);
+		if (!taker)
+			return -ENOMEM;
+		/* nobody wakes it when the pool has become empty */
+		for (i = 0; i < STARVE_LOOKS; i++)
+			if (wait_event_timeout(starve_wait,
+					       smp_load_acquire(&taker->begun) ||
+					       READ_ONCE(starve_pool_empty),
+					       STARVE_LOOK))
+				break;
+		if (i == STARVE_LOOKS)
+			return -ETIMEDOUT;
+		if (!smp_load_acquire(&taker->begun))
+			return 0;
+	}
+	return -ENOSPC;
+}
+
+static int starve_threads_take(void)
+{
+	int cpu, rc = 0;
+
+	cpus_read_lock();
+	for_each_online_cpu(cpu)
+		starve_pool_name(cpu);
+	WRITE_ONCE(threads, true);
+	for_each_online_cpu(cpu) {
+		rc = starve_pool_take(cpu);
+		if (rc)
+			break;
+	}
+	cpus_read_unlock();
+	if (rc)
+		starve_threads_give();
+	return rc;
+}
+
+static int starve_threads_set(const char *val, const struct kernel_param *param)
+{
+	bool on;
+	int rc;
+
+	rc = kstrtobool(val, &on);
+	if (rc)
+		return rc;
+	if (!starve_wq)		/* a parameter of modprobe */
+		return -EAGAIN;
+	if (on && !threads)
+		return starve_threads_take();
+	if (!on)
+		starve_threads_give();
+	return 0;
+}
+
+static const struct kernel_param_ops starve_threads_ops = {
+	.set = starve_threads_set,
+	.get = param_get_bool,
+};
+
+module_param_cb(threads, &starve_threads_ops, &threads, 0644);
+MODULE_PARM_DESC(threads, "all threads that unbound workqueues have are taken, and new ones fail");
 
 /*
  * A kernel without ftrace makes a jump of a probe that has no such handler, and
@@ -290,17 +458,26 @@ static struct kprobe *starve_probes[4 + ARRAY_SIZE(starve_slabs)] = {
 
 static int __init starve_init(void)
 {
-	int i;
+	int i, rc;
 
+	/* with the attributes, and so the threads, of the drivers' workqueues */
+	starve_wq = alloc_workqueue("smartio_starve", WQ_UNBOUND, 0);
+	if (!starve_wq)
+		return -ENOMEM;
 	for (i = 0; i < ARRAY_SIZE(starve_slabs); i++)
 		starve_probes[4 + i] = &starve_slabs[i].probe;
-	return register_kprobes(starve_probes, ARRAY_SIZE(starve_probes));
+	rc = register_kprobes(starve_probes, ARRAY_SIZE(starve_probes));
+	if (rc)
+		destroy_workqueue(starve_wq);
+	return rc;
 }
 module_init(starve_init);
 
 static void __exit starve_exit(void)
 {
+	starve_threads_give();
 	unregister_kprobes(starve_probes, ARRAY_SIZE(starve_probes));
+	destroy_workqueue(starve_wq);
 }
 module_exit(starve_exit);
 
