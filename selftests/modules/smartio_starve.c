@@ -6,7 +6,8 @@
  * are used up. Those from slabs fail all, or only the n-th, or the first of each
  * function that asks. Or the first one fails for a new number of blk-mq's
  * queues. Or workqueues get no new thread, as on a host without memory for one,
- * and those that the unbound ones have are all taken.
+ * and those that the unbound ones have are all taken. It remembers, too, where
+ * workers of these drivers may reclaim, since they allocate outside that scope.
  */
 #include <linux/cpu.h>
 #include <linux/err.h>
@@ -18,6 +19,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/smartio_recovery.h>
+#include <linux/stacktrace.h>
 #include <linux/string.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -100,6 +102,106 @@ static bool starve_in_recovery(void)
 static unsigned long starve_callers[256];
 static DEFINE_RAW_SPINLOCK(starve_lock);
 
+/**
+ * struct starve_place - where a worker of these drivers may reclaim
+ * @work: the outermost of their functions
+ * @asks: the innermost of them
+ */
+struct starve_place {
+	unsigned long work;
+	unsigned long asks;
+};
+
+static bool watch;
+static struct starve_place starve_places[128];
+static int starve_places_seen;
+
+static bool starve_is_driver(unsigned long address)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	if (address < MODULES_VADDR || address >= MODULES_END)
+		return false;
+	sprint_symbol(name, address);
+	return strstr(name, "[ntb_smartio]") || strstr(name, "[smartio]") ||
+	       strstr(name, "[smartio_nvme]") ||
+	       strstr(name, "[smartio_nvme_mgr]");
+}
+
+/* Remembers @place, once. */
+static void starve_place_add(struct starve_place place)
+{
+	unsigned long flags;
+	int i;
+
+	raw_spin_lock_irqsave(&starve_lock, flags);
+	for (i = 0; i < starve_places_seen; i++)
+		if (starve_places[i].work == place.work &&
+		    starve_places[i].asks == place.asks)
+			break;
+	if (i == starve_places_seen && i < ARRAY_SIZE(starve_places))
+		starve_places[starve_places_seen++] = place;
+	raw_spin_unlock_irqrestore(&starve_lock, flags);
+}
+
+/* An allocation outside recovery. */
+static void starve_outside(gfp_t gfp)
+{
+	struct starve_place place = {};
+	unsigned long stack[48];
+	unsigned int count, i;
+
+	if (!READ_ONCE(watch) || !(current->flags & PF_WQ_WORKER) ||
+	    !(gfp & __GFP_DIRECT_RECLAIM))
+		return;
+	count = stack_trace_save(stack, ARRAY_SIZE(stack), 0);
+	for (i = 0; i < count; i++) {
+		if (!starve_is_driver(stack[i]))
+			continue;
+		place.work = stack[i];
+		if (!place.asks)
+			place.asks = stack[i];
+	}
+	if (place.work)
+		starve_place_add(place);
+}
+
+static int starve_watch_set(const char *val, const struct kernel_param *param)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&starve_lock, flags);
+	starve_places_seen = 0;
+	raw_spin_unlock_irqrestore(&starve_lock, flags);
+	return param_set_bool(val, param);
+}
+
+static const struct kernel_param_ops starve_watch_ops = {
+	.set = starve_watch_set,
+	.get = param_get_bool,
+};
+
+module_param_cb(watch, &starve_watch_ops, &watch, 0644);
+MODULE_PARM_DESC(watch, "remember from now on where workers of the drivers may reclaim");
+
+static int starve_outside_get(char *buf, const struct kernel_param *param)
+{
+	int i, length = 0;
+
+	for (i = 0; i < READ_ONCE(starve_places_seen); i++)
+		length += sysfs_emit_at(buf, length, "%ps %ps\n",
+					(void *)starve_places[i].work,
+					(void *)starve_places[i].asks);
+	return length;
+}
+
+static const struct kernel_param_ops starve_outside_ops = {
+	.get = starve_outside_get,
+};
+
+module_param_cb(outside, &starve_outside_ops, NULL, 0444);
+MODULE_PARM_DESC(outside, "where workers of the drivers may reclaim: the first and the last of their functions");
+
 /* Whether it is the first time that this one asks. */
 static bool starve_first(unsigned long caller)
 {
@@ -160,8 +262,10 @@ static int starve_piece(struct kprobe *probe, struct pt_regs *regs)
 						probe);
 	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, slab->gfp);
 
-	if (!starve_in_recovery())
+	if (!starve_in_recovery()) {
+		starve_outside(gfp);
 		return 0;
+	}
 	if (gfp & __GFP_NOFAIL ||
 	    !starve_this(atomic_inc_return(&pieces), regs))
 		return 0;
@@ -174,8 +278,10 @@ static int starve_page(struct pt_regs *regs, int asked)
 	gfp_t gfp = (__force gfp_t)regs_get_kernel_argument(regs, 0);
 	int from = READ_ONCE(order);
 
-	if (!starve_in_recovery())
+	if (!starve_in_recovery()) {
+		starve_outside(gfp);
 		return 0;
+	}
 	atomic_inc(&seen);
 	if (PAGE_SIZE << asked > SMARTIO_RECOVERY_SMALL &&
 	    !(gfp & __GFP_NOMEMALLOC))
@@ -208,10 +314,10 @@ static int starve_renumber(struct kprobe *probe, struct pt_regs *regs)
 
 /**
  * struct starve_taker - takes one thread of a pool, until starve_threads_give()
- * @work: what the thread does
+ * @work: the thread waits in it
  * @node: in starve_takers
  * @begun: whether a thread does it
- * @pool: what the names of the threads of its pool begin with
+ * @pool: name of its pool, with which the names of the threads begin
  */
 struct starve_taker {
 	struct work_struct work;
@@ -266,7 +372,7 @@ static void starve_take(struct work_struct *work)
 	end = strchr(taker->pool, STARVE_POOL_END);
 	if (end)
 		*end = '\0';
-	smp_store_release(&taker->begun, true);
+	WRITE_ONCE(taker->begun, true);
 	wake_up_all(&starve_wait);
 	wait_event_idle(starve_wait, !READ_ONCE(threads));
 }
@@ -321,16 +427,16 @@ static int starve_pool_take(int cpu)
 		taker = starve_taker_begin(cpu);
 		if (!taker)
 			return -ENOMEM;
-		/* nobody wakes it when the pool has become empty */
+		/* a probe must not wake it: it looks for an empty pool */
 		for (i = 0; i < STARVE_LOOKS; i++)
 			if (wait_event_timeout(starve_wait,
-					       smp_load_acquire(&taker->begun) ||
+					       READ_ONCE(taker->begun) ||
 					       READ_ONCE(starve_pool_empty),
 					       STARVE_LOOK))
 				break;
 		if (i == STARVE_LOOKS)
 			return -ETIMEDOUT;
-		if (!smp_load_acquire(&taker->begun))
+		if (!READ_ONCE(taker->begun))
 			return 0;
 	}
 	return -ENOSPC;
