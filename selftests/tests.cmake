@@ -18,7 +18,7 @@ string(REPLACE gfs2 ocfs2 OCFS2 "${GFS2}")
 set(CLIENT smartio_nvme/client-io smartio_nvme/client-attach smartio_nvme/client-losses smartio_nvme/client-modes
   smartio_nvme/client-timeouts smartio_nvme/client-early smartio_nvme/late-command smartio_nvme/late-timeout
   smartio_nvme/late-event smartio_nvme/late-reservation smartio_nvme/memory)
-set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/lost-again failover/flaps failover/contained failover/events)
+set(FAILOVER failover/paths failover/flush failover/fence failover/late-write failover/late-read failover/join failover/nowait failover/gives-up failover/quota failover/lost-again failover/flaps failover/contained failover/events)
 set(SMARTIOCTL smartioctl/lending smartioctl/refusals smartioctl/boot smartioctl/completion smartioctl/watch)
 
 # `make check` with the stock kernel has this on the second one, too: what it does otherwise (docs/decisions.md), a function

@@ -13,6 +13,10 @@
  *				hostile SECONDS SEED
  *				admin OPCODE NSID CDW10 CDW11: without data; the
  *				result is its status, and what came with it
+ *				reserve COUNT: asks for so many queue pairs; the
+ *				result is how many are set aside for the session,
+ *				which stays until
+ *				leave
  *				unmapped at ADDRESS LBA BLOCKS: an address that
  *				is not mapped; 0: that of a page that never was;
  *				4096 bytes of the media, as so many blocks
@@ -221,30 +225,68 @@ static int probe_over_quota(struct probe *p)
 	return ret ? ret : -EOVERFLOW;
 }
 
-/* What nvme-core would not send for user space. */
-static int probe_admin(struct probe *p, u8 opcode, u32 nsid, u32 cdw10,
-		       u32 cdw11)
+/* One without data, in the session that is there. */
+static int probe_admin_call(struct probe *p, u8 opcode, u32 nsid, u32 cdw10,
+			    u32 cdw11)
 {
 	struct snvme_admin_req *req = (void *)p->message;
-	struct snvme_admin_reply *reply = (void *)p->reply;
 	struct nvme_command *cmd = (void *)req->sqe;
 	size_t size;
-	int ret;
 
-	ret = probe_attach(p);
-	if (ret)
-		return ret;
 	memset(req, 0, sizeof(*req));
 	req->op = cpu_to_le16(SNVME_ADMIN);
 	cmd->common.opcode = opcode;
 	cmd->common.nsid = cpu_to_le32(nsid);
 	cmd->common.cdw10 = cpu_to_le32(cdw10);
 	cmd->common.cdw11 = cpu_to_le32(cdw11);
-	ret = probe_call(p, sizeof(*req), &size);
+	return probe_call(p, sizeof(*req), &size);
+}
+
+/* What nvme-core would not send for user space. */
+static int probe_admin(struct probe *p, u8 opcode, u32 nsid, u32 cdw10,
+		       u32 cdw11)
+{
+	struct snvme_admin_reply *reply = (void *)p->reply;
+	int ret;
+
+	ret = probe_attach(p);
+	if (ret)
+		return ret;
+	ret = probe_admin_call(p, opcode, nsid, cdw10, cdw11);
 	if (!ret)
 		snprintf(p->result, sizeof(p->result), "%04X %#llx\n",
 			 le16_to_cpu(reply->status), le64_to_cpu(reply->result));
 	smartio_close(p->sdev);
+	return ret;
+}
+
+static void probe_leave(struct probe *p)
+{
+	if (p->stays)
+		smartio_close(p->sdev);
+	p->stays = false;
+}
+
+/* Number of Queues (NVMe base specification), 0's based. */
+static int probe_reserve(struct probe *p, u16 count)
+{
+	struct snvme_admin_reply *reply = (void *)p->reply;
+	u32 last = count - 1;
+	int ret;
+
+	if (!p->stays) {
+		ret = probe_attach(p);
+		if (ret)
+			return ret;
+		p->stays = true;
+	}
+	ret = probe_admin_call(p, nvme_admin_set_features, 0,
+			       NVME_FEAT_NUM_QUEUES, last << 16 | last);
+	if (!ret && reply->status)
+		ret = -EIO;
+	if (!ret)
+		snprintf(p->result, sizeof(p->result), "%llu\n",
+			 (le64_to_cpu(reply->result) & 0xffff) + 1);
 	return ret;
 }
 
@@ -290,6 +332,12 @@ static int probe_run(struct probe *p, char *text)
 		return probe_hostile(p, a, b);
 	if (sscanf(text, "admin %u %u %u %u", &a, &b, &c, &d) == 4)
 		return probe_admin(p, a, b, c, d);
+	if (sscanf(text, "reserve %u", &a) == 1 && a && a <= U16_MAX)
+		return probe_reserve(p, a);
+	if (!strcmp(text, "leave")) {
+		probe_leave(p);
+		return 0;
+	}
 	if (sscanf(text, "unmapped at %llx %llu %u", &used, &lba, &a) == 3)
 		return probe_unmapped(p, used, lba, a);
 	return -EINVAL;
@@ -360,6 +408,7 @@ static void probe_remove(struct smartio_device *sdev)
 
 	/* Waits for users of the files. */
 	debugfs_remove_recursive(p->dir);
+	probe_leave(p);
 	kvfree(p->message);
 	kvfree(p->reply);
 	kfree(p);

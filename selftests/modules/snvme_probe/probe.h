@@ -18,6 +18,7 @@
  * @attached: the manager's reply to SNVME_ATTACH
  * @message: room for a request
  * @reply: room for a reply
+ * @stays: the session is open, also between commands
  * @notes: how many notifications came
  */
 struct probe {
@@ -27,6 +28,7 @@ struct probe {
 	struct snvme_attach_reply attached;
 	u8 *message;
 	u8 *reply;
+	bool stays;
 	atomic_t notes;
 	char result[256];
 };
