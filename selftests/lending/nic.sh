@@ -54,19 +54,23 @@ set_link() {
 	cluster monitor lender -- set_link "$nic" "$1" > /dev/null
 	until_true 20 "the carrier of $interface, cable $1" sh_on borrower '[ "$(cat /sys/class/net/$1/carrier)" = "$2" ]' "$interface" "$2"
 }
-# received_on CPU: pings' interrupts of its first queue that receives come to that CPU alone.
+# A line for each queue that receives: its number, its interrupt, how many came to CPU 0 and to CPU 1.
+queue_irqs='awk -v d="$1-(rx|TxRx)-[0-9]+\$" "\$0 ~ d { print substr(\$NF, length(\$NF)), \$1 + 0, \$2, \$3 }" /proc/interrupts'
+# received_on CPU: pings' interrupts come to that CPU alone, whichever queue the card chooses for their packets.
 received_on() {
-	sh_on borrower 'counts() { awk -v d="$1-(rx|TxRx)-0\$" "\$0 ~ d { print \$2, \$3; exit }" /proc/interrupts; }
+	sh_on borrower "counts() { $queue_irqs | awk '{ a += \$3; b += \$4 } END { print a, b }'; }"'
 		before=($(counts $1)); ping -c 3 -i 0.1 -q -I $1 10.78.0.2 > /dev/null; after=($(counts $1))
 		[ ${after[$2]} -gt ${before[$2]} ] && [ ${after[$((1 - $2))]} = ${before[$((1 - $2))]} ]' "$interface" "$1"
 }
 for cpu in 1 0; do
-	sh_on borrower 'echo $2 > /proc/irq/$(awk -F: -v d="$1-(rx|TxRx)-0\$" "\$0 ~ d { print \$1 + 0; exit }" /proc/interrupts)/smp_affinity_list' "$interface" $cpu
+	sh_on borrower "$queue_irqs"' | while read -r queue irq rest; do echo $2 > /proc/irq/$irq/smp_affinity_list; done' "$interface" $cpu
 	until_true 20 "interrupts of received packets on CPU $cpu alone" received_on $cpu
 done
 # Connections of 16 ports: the card sorts their packets into its queues, and each queue's interrupts come to its CPU alone.
 if [ -n "${queues:-}" ]; then
-	queue_irqs='awk -v d="$1-(rx|TxRx)-[0-9]+\$" "\$0 ~ d { print substr(\$NF, length(\$NF)), \$1 + 0, \$2, \$3 }" /proc/interrupts'
+	# The second kernel's igb has another key for each boot, the first one's always the same: this one sorts ports into both queues.
+	key=6d:5a:56:da:25:5b:0e:c2:41:67:25:3d:43:a3:8f:b0:d0:ca:2b:cb:ae:7b:30:b4:77:cb:2d:a3:80:30:f2:0c:6a:42:b7:3b:be:ac:01:fa
+	sh_on borrower 'ethtool -X $1 hkey $2 2> /dev/null || [[ $(uname -r) = 6.12.* ]]' "$interface" "$key"
 	sh_on borrower "$queue_irqs"' | while read -r queue irq rest; do echo $queue > /proc/irq/$irq/smp_affinity_list; done' "$interface"
 	iperf_serve lender -1
 	before=$(sh_on borrower "$queue_irqs" "$interface")
