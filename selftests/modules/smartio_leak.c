@@ -12,7 +12,7 @@
 /* More than the allocator keeps of this size for a CPU. */
 #define OTHERS		256
 
-static __always_inline u8 *leak_one(void)
+static u8 *leak_one(void)
 {
 	return kzalloc(LEAKED_BYTES, GFP_KERNEL);
 }
