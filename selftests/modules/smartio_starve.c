@@ -108,6 +108,7 @@ static DEFINE_RAW_SPINLOCK(starve_lock);
  * probe, and so gives it back.
  */
 static unsigned long starve_lock_take(void)
+	__acquires(&starve_lock)
 {
 	unsigned long flags;
 
@@ -118,6 +119,7 @@ static unsigned long starve_lock_take(void)
 }
 
 static void starve_lock_give(unsigned long flags)
+	__releases(&starve_lock)
 {
 	raw_spin_unlock(&starve_lock);
 	local_irq_restore(flags);
