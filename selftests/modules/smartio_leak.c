@@ -19,8 +19,8 @@ static u8 *leak_one(void)
 
 /*
  * The allocator's own lists of free objects keep stale copies, too, until it
- * gets other objects back. Of an __init function the report has no name: its
- * memory is free by then.
+ * gets other objects back. Of an __init function a report may have no name:
+ * its memory is free by then.
  */
 static noinline int leak_lose(void)
 {
