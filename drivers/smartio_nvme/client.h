@@ -274,6 +274,8 @@ struct snvme_bounce {
  * @leave_by: when @leaving: until then it waits for others, in jiffies
  * @flushes: that another path does; in client_io.c, under its lock
  * @flushes_held: no more of them for now; likewise
+ * @renumbering: flushes of queues that are not live any more go through those
+ *	that are
  * @lose_work: on @wq
  * @revoke_work: on @wq; ends the session over another path
  * @fail_work: on @wq; held requests have waited long enough
@@ -342,6 +344,7 @@ struct snvme_path {
 	unsigned long leave_by;
 	struct list_head flushes;
 	bool flushes_held;
+	bool renumbering;
 	struct work_struct lose_work;
 	struct delayed_work revoke_work;
 	struct delayed_work fail_work;

@@ -90,6 +90,9 @@ void snvme_io_exit(struct snvme_path *path)
  * the namespace gets a flush command in its place, whose result is the
  * request's.
  *
+ * A path may return with fewer queues. blk-mq learns that when the requests of
+ * the queues that are gone have ended: one of the others sends their flushes.
+ *
  * That other path may be lost, too: then the request is queued again, until
  * some path has done it or the controller is removed. nvme-core cancels a lost
  * path's requests. Its flushes that are elsewhere are taken back first, so that
@@ -97,7 +100,10 @@ void snvme_io_exit(struct snvme_path *path)
  * that has ended; once it was taken back nothing here knows the path.
  */
 
-/* Flushes that are elsewhere: struct snvme_flush, path->flushes and _held. */
+/*
+ * Flushes that are elsewhere: struct snvme_flush, path->flushes and _held,
+ * queue->flush. Within cq_lock.
+ */
 static DEFINE_SPINLOCK(snvme_flush_lock);
 
 /* A flush that another path does, in path->flushes; @rq: NULL: cancelled. */
@@ -194,6 +200,73 @@ static bool snvme_flush_send(struct snvme_path *path, struct request *rq,
 	return true;
 }
 
+/*
+ * Through a queue that is live, in place of one that the path has no more. As
+ * the path is not up, its queues have room. Return: false: to be tried again.
+ */
+static bool snvme_flush_send_own(struct snvme_queue *q, struct request *rq)
+{
+	struct snvme_iod *iod = blk_mq_rq_to_pdu(rq);
+	struct nvme_command cmd;
+	unsigned long flags;
+	bool may;
+
+	if (nvme_setup_cmd(rq->q->queuedata, rq))
+		return false;
+	cmd = *nvme_req(rq)->cmd;
+	cmd.common.command_id = SNVME_FLUSH_CID;
+	spin_lock_irqsave(&snvme_flush_lock, flags);
+	may = !q->flush && !q->path->flushes_held;
+	if (may) {
+		q->flush = rq;
+		iod->aborted = false;
+		iod->relayed = true;
+		iod->mapped = SNVME_MAPPED_NONE;
+		nvme_start_request(rq);
+	}
+	spin_unlock_irqrestore(&snvme_flush_lock, flags);
+	if (may)
+		snvme_queue_submit(q, &cmd, true);
+	else
+		nvme_cleanup_cmd(rq);
+	return may;
+}
+
+static bool snvme_flush_own(struct snvme_path *path, struct request *rq)
+{
+	struct snvme_queue *q;
+	unsigned int i;
+
+	if (!READ_ONCE(path->renumbering))
+		return false;
+	for (i = 0; i < path->max_queues; i++) {
+		q = &path->queues[i];
+		if (READ_ONCE(q->live) && !READ_ONCE(q->flush) &&
+		    READ_ONCE(q->submitted) - READ_ONCE(q->completed) + 1 <
+		    q->entries)
+			return snvme_flush_send_own(q, rq);
+	}
+	return false;
+}
+
+/* The completion of one. Under cq_lock. Return: whether there was one. */
+static noinline bool snvme_flush_own_end(struct snvme_queue *q,
+					 struct nvme_completion *cqe,
+					 struct snvme_done *done)
+{
+	struct request *rq;
+
+	spin_lock(&snvme_flush_lock);
+	rq = q->flush;
+	q->flush = NULL;
+	if (rq && !nvme_try_complete_req(rq, cqe->status, cqe->result))
+		rq_list_add_tail(&done->others, rq);
+	spin_unlock(&snvme_flush_lock);
+	if (rq)
+		q->completed++;
+	return rq;
+}
+
 enum snvme_flush_result {
 	SNVME_FLUSH_SENT,
 	SNVME_FLUSH_LATER,
@@ -213,6 +286,8 @@ snvme_flush_elsewhere(struct snvme_path *path, struct request *rq)
 
 	if (!snvme_is_flush(rq) || READ_ONCE(path->fenced))
 		return SNVME_FLUSH_NONE;
+	if (snvme_flush_own(path, rq))
+		return SNVME_FLUSH_SENT;
 	coming = !READ_ONCE(path->leaving) ||
 		 time_before(jiffies, path->leave_by);
 	clone = snvme_core_flush_clone(rq->q->queuedata, coming, &later);
@@ -247,6 +322,8 @@ static bool snvme_flush_again(struct request *rq)
 void snvme_flush_hold(struct snvme_path *path)
 {
 	struct snvme_flush *flush, *next;
+	struct snvme_queue *q;
+	unsigned int i;
 
 	spin_lock_irq(&snvme_flush_lock);
 	path->flushes_held = true;
@@ -256,6 +333,14 @@ void snvme_flush_hold(struct snvme_path *path)
 		iod->relayed = false;
 		list_del(&flush->entry);
 		flush->rq = NULL;
+	}
+	for (i = 0; i < path->max_queues; i++) {
+		q = &path->queues[i];
+		if (!q->flush)
+			continue;
+		((struct snvme_iod *)blk_mq_rq_to_pdu(q->flush))->relayed =
+			false;
+		q->flush = NULL;
 	}
 	spin_unlock_irq(&snvme_flush_lock);
 }
@@ -269,7 +354,11 @@ void snvme_flush_release(struct snvme_path *path)
 
 /* ---- submission ---- */
 
-/* Inlined where it is used, as the others here that each I/O passes. */
+/*
+ * Up to nvme_start_request(), which comes with the submission: until then a
+ * completion is not taken for this request's. Inlined where it is used, as the
+ * others here that each I/O passes.
+ */
 static __always_inline blk_status_t snvme_prepare(struct snvme_queue *q,
 						  struct request *rq)
 {
@@ -289,7 +378,6 @@ static __always_inline blk_status_t snvme_prepare(struct snvme_queue *q,
 	}
 	if (!test_bit(0, &q->path->pinned) && snvme_core_claimed(ns))
 		snvme_pin(q->path);
-	nvme_start_request(rq);
 	return BLK_STS_OK;
 }
 
@@ -367,6 +455,7 @@ static blk_status_t snvme_queue_rq(struct blk_mq_hw_ctx *hctx,
 	ret = snvme_prepare(q, rq);
 	if (ret)
 		return ret;
+	nvme_start_request(rq);
 	snvme_queue_submit(q, nvme_req(rq)->cmd, bd->last);
 	return BLK_STS_OK;
 }
@@ -417,10 +506,12 @@ static void snvme_queue_rqs(struct rq_list *list)
 		return;
 	}
 	q = rq->mq_hctx->driver_data;
-	if (snvme_prepare_now(q, rq))
+	if (snvme_prepare_now(q, rq)) {
+		nvme_start_request(rq);
 		snvme_queue_submit(q, nvme_req(rq)->cmd, true);
-	else
+	} else {
 		rq_list_add_tail(list, rq);
+	}
 }
 
 /* ---- completion ---- */
@@ -474,6 +565,8 @@ static __always_inline void snvme_cqe(struct snvme_queue *q,
 
 	trace_snvme_complete(q, cqe);
 	if (snvme_left_to_loss(le16_to_cpu(cqe->status) >> 1, late))
+		return;
+	if (unlikely(cid == SNVME_FLUSH_CID) && snvme_flush_own_end(q, cqe, done))
 		return;
 	rq = nvme_find_rq(q->path->io_tags.tags[q->index], cid);
 	/* The lender could write here, too: one that is over stays so. */

@@ -416,7 +416,8 @@ static void snvme_lose_do(struct work_struct *work)
 	snvme_path_failover(path);
 	tmo = path->opts.fast_io_fail_tmo;
 	if (tmo >= 0)
-		mod_delayed_work(path->wq, &path->fail_work, tmo * HZ);
+		mod_delayed_work(path->wq, &path->fail_work,
+				 (unsigned long)tmo * HZ);
 	if (rejoin)
 		path->drive->rejoin(path, session ? 0 : SNVME_RETRY_MS);
 }
@@ -565,7 +566,8 @@ static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
 }
 
 /*
- * blk-mq learns of another number of queues while no request is in any. If it
+ * blk-mq learns of another number of queues while no request is in any. The
+ * flushes of those that are gone go through the others until then. If blk-mq
  * has no memory for that, its number stays. Then the path's stays, too, so that
  * the next attempt tries again: blk-mq would use queues that are not open.
  */
@@ -576,12 +578,14 @@ static int snvme_join_renumber(struct snvme_path *path, unsigned int gen,
 	struct nvme_ctrl *ctrl = &path->ctrl;
 	int left = 0, tries, ret = 0;
 
+	WRITE_ONCE(path->renumbering, true);
 	nvme_start_freeze(ctrl);
 	for (tries = 0; tries < 50 && !left; tries++) {
 		left = snvme_core_wait_freeze(ctrl, HZ / 10);
 		if (snvme_join_over(path, gen))
 			break;
 	}
+	WRITE_ONCE(path->renumbering, false);
 	if (left <= 0) {
 		nvme_unfreeze(ctrl);
 		if (!snvme_join_over(path, gen))

@@ -111,7 +111,11 @@ void snvme_queue_submit(struct snvme_queue *q, const struct nvme_command *cmd,
 	spin_unlock(&q->sq_lock);
 }
 
-/* Sends the commands of several requests; the list is empty then. */
+/*
+ * Starts several requests, and sends their commands; the list is empty then.
+ * None is started before it has left the list: a hostile lender may complete
+ * it at once, and its link in the list is another request's then.
+ */
 void snvme_queue_submit_list(struct snvme_queue *q, struct rq_list *list)
 {
 	struct request *rq;
@@ -120,6 +124,7 @@ void snvme_queue_submit_list(struct snvme_queue *q, struct rq_list *list)
 		return;
 	spin_lock(&q->sq_lock);
 	while ((rq = rq_list_pop(list))) {
+		nvme_start_request(rq);
 		trace_snvme_submit(q, nvme_req(rq)->cmd, q->live);
 		if (q->live)
 			snvme_sq_write(q, nvme_req(rq)->cmd);

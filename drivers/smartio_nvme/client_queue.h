@@ -13,6 +13,12 @@
 
 #include "nvme_core.h"
 
+/*
+ * Identifies the one command of a queue without a tag of that queue, @flush of
+ * struct snvme_queue. Tags are lower: no queue has more than 4096 entries.
+ */
+#define SNVME_FLUSH_CID		0xfff
+
 struct iommu_domain;
 struct snvme_path;
 struct snvme_queue;
@@ -84,6 +90,8 @@ struct snvme_queue_ops {
  * @interrupts: taken
  * @cq: the CQ
  * @db_cq: doorbell
+ * @flush: a request of a queue that the path has no more, which was sent here,
+ *	or NULL; in client_io.c, under its lock
  * @cq_dma: its address
  * @cq_size: bytes
  * @segment: SQ and lists beside the controller
@@ -134,6 +142,7 @@ struct snvme_queue {
 	struct nvme_completion *cq;
 	void __iomem *db_cq;
 
+	struct request *flush;
 	dma_addr_t cq_dma;
 	size_t cq_size;
 	struct smartio_segment segment;

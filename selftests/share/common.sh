@@ -331,11 +331,12 @@ fence_with_writes() {
 
 # ---- a block that is written and flushed ----
 
-# start_fsync HOST: it writes the first block of its region, with new data, and calls fsync.
+# start_fsync HOST [CPU]: it writes the first block of its region, with new data, and calls fsync.
 start_fsync() {
 	sh_on "$1" 'rm -f /run/flush.*
 		head -c 4096 /dev/urandom > /run/flush.block
-		setsid sh -c "dd if=/run/flush.block of=/run/shared bs=4096 seek=$1 oflag=direct conv=notrunc,nocreat,fsync 2> /run/flush.err; echo \$? > /run/flush.end" > /dev/null 2>&1 &' "$(stamped "$1")"
+		setsid sh -c "$2 dd if=/run/flush.block of=/run/shared bs=4096 seek=$1 oflag=direct conv=notrunc,nocreat,fsync 2> /run/flush.err; echo \$? > /run/flush.end" > /dev/null 2>&1 &' \
+		"$(stamped "$1")" "${2:+taskset -c $2}"
 }
 fsync_ended() { on "$1" test -s /run/flush.end; }
 fsync_end() { sh_on "$1" '! [ -e /run/flush.end ] || cat /run/flush.end'; }	# its status; nothing before it has one
