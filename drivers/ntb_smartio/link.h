@@ -68,13 +68,27 @@ struct link_inbound {
 	bool away;		/* shut by that: it took no limit of 0 */
 };
 
-/* An aperture in this host's byte order; see struct wire_aperture. */
+/**
+ * struct link_aperture - an aperture; see struct wire_aperture
+ * @mw: number of the window
+ * @base: first address
+ * @size: bytes; 0: unused
+ * @needed: of an own one but the first: the address for which it was opened.
+ *	@base is lower where the window wants a multiple of something larger.
+ * @needed_size: bytes from there
+ * @users: that need it
+ * @kept: users that were cut off, and that the peer may not have stopped yet
+ * @cut: is shut, and reserved for those
+ */
 struct link_aperture {
 	u32 mw;
-	unsigned int users;	/* of an own one but the first */
-	bool cut;		/* an own one that is shut, and kept */
 	u64 base;
 	u64 size;
+	u64 needed;
+	u64 needed_size;
+	unsigned int users;
+	unsigned int kept;
+	bool cut;
 };
 
 /* Bytes of an own one that the other side may reach. */
@@ -239,6 +253,8 @@ struct ntb_link {
 	struct link_inbound inbound[LINK_WINDOWS_MAX];
 	bool chosen;
 	struct link_aperture own[WIRE_APERTURES];
+	u32 own_version;		/* counts changes of own */
+	u32 announced;			/* the last one that was announced */
 	bool off_bus;
 	struct mutex announce_lock;	/* announcements of own */
 	bool open;

@@ -453,14 +453,16 @@ void link_apertures_announce(struct ntb_link *link)
 		.type = WIRE_APERTURE,
 		.length = sizeof(apertures),
 	};
-	u32 generation;
+	u32 generation, version;
 
 	mutex_lock(&link->announce_lock);
 	mutex_lock(&link->window_lock);
 	link_apertures_write(link, apertures);
+	version = link->own_version;
 	mutex_unlock(&link->window_lock);
 	if (link_is_up(link, &generation))
 		link_send(link, generation, &message, apertures);
+	WRITE_ONCE(link->announced, version);
 	mutex_unlock(&link->announce_lock);
 }
 
@@ -486,78 +488,104 @@ void link_apertures_take(struct ntb_link *link,
 	spin_unlock(&link->base.lock);
 }
 
-static bool link_within_own(struct ntb_link *link, u64 base, u64 size,
-			    struct link_aperture **aperture)
+/*
+ * The own aperture that was opened for these addresses, or NULL. One that leads
+ * there only by its window's alignment is another user's, and is shut with it.
+ */
+static struct link_aperture *link_own_find(struct ntb_link *link, u64 base,
+					   u64 size)
 {
+	struct link_aperture *own = link->own;
 	int i;
 
 	lockdep_assert_held(&link->window_lock);
-	for (i = 0; i < WIRE_APERTURES; i++) {
-		*aperture = &link->own[i];
-		if (link_within(*aperture, base, size))
-			return true;
-	}
-	return false;
+	if (link_within(&own[0], base, size))
+		return &own[0];
+	for (i = 1; i < WIRE_APERTURES; i++)
+		if (own[i].size && own[i].needed == base &&
+		    own[i].needed_size == size)
+			return &own[i];
+	return NULL;
 }
 
 static DEFINE_RATELIMIT_STATE(no_window, 600 * HZ, 4);
 
+/* One more user. Returns 0 or -EIO. */
+static int link_aperture_join(struct ntb_link *link,
+			      struct link_aperture *aperture)
+{
+	int ret = 0;
+
+	if (aperture->cut && link->open)
+		ret = link_aperture_open(link, aperture);
+	if (ret)
+		return ret;
+	if (aperture->cut)
+		link->own_version++;
+	aperture->cut = false;
+	aperture->users++;
+	return 0;
+}
+
+/* A new one, if a window is left that can lead there. Returns 0; -ENOSPC; -EIO. */
+static int link_aperture_add(struct ntb_link *link, u64 base, u64 size)
+{
+	struct link_aperture new = {
+		.base = base,
+		.size = size,
+		.needed = base,
+		.needed_size = size,
+		.users = 1,
+	};
+	bool used[LINK_WINDOWS_MAX] = { true };
+	unsigned int mw;
+	int i, ret;
+
+	for (i = 0; i < WIRE_APERTURES; i++)
+		if (link->own[i].size)
+			used[link->own[i].mw] = true;
+	for (mw = 0; mw < link->inbounds; mw++)
+		if (!used[mw] &&
+		    link_inbound_stretch(link, mw, &new.base, &new.size))
+			break;
+	for (i = 1; i < WIRE_APERTURES && link->own[i].size; i++)
+		;
+	if (mw == link->inbounds || i == WIRE_APERTURES)
+		return -ENOSPC;
+	new.mw = mw;
+	ret = link->open ? link_aperture_open(link, &new) : 0;
+	if (ret)
+		return ret;
+	link->own[i] = new;
+	link->own_version++;
+	return 0;
+}
+
 /*
  * Lets the other side reach something outside aperture 0. The announcement
- * precedes any message sent after this. The window is open until
- * link_window_done() was called as often as this. Returns 0; -ENOSPC: no window
- * is left; -EIO.
+ * precedes any message sent after this, also if another user opens the window.
+ * It is open until link_window_done() was called as often as this. Returns 0;
+ * -ENOSPC: no window is left; -EIO.
  */
 int link_window_need(struct ntb_link *link, u64 base, u64 size,
 		     const char *what)
 {
 	struct link_aperture *aperture;
-	bool used[LINK_WINDOWS_MAX] = {};
-	u64 first = base, bytes = size;
-	int i, mw, ret = -ENOSPC;
-	bool cut;
+	u32 version;
+	int ret;
 
 	mutex_lock(&link->window_lock);
-	if (link_within_own(link, base, size, &aperture)) {
-		cut = aperture->cut;
-		ret = 0;
-		if (cut && link->open)
-			ret = link_aperture_open(link, aperture);
-		if (!ret) {
-			aperture->cut = false;
-			aperture->users++;
-		}
-		mutex_unlock(&link->window_lock);
-		if (cut && !ret)
-			link_apertures_announce(link);
-		return ret;
-	}
-	for (i = 0; i < WIRE_APERTURES; i++)
-		if (link->own[i].size)
-			used[link->own[i].mw] = true;
-	used[0] = true;
-	for (mw = 0; mw < link->inbounds; mw++)
-		if (!used[mw] && link_inbound_stretch(link, mw, &first, &bytes))
-			break;
-	for (i = 1; i < WIRE_APERTURES && link->own[i].size; i++)
-		;
-	if (mw < link->inbounds && i < WIRE_APERTURES) {
-		aperture = &link->own[i];
-		aperture->mw = mw;
-		aperture->base = first;
-		aperture->size = bytes;
-		aperture->users = 1;
-		ret = link->open ? link_aperture_open(link, aperture) : 0;
-		if (ret)
-			aperture->size = 0;
-	}
+	aperture = link_own_find(link, base, size);
+	ret = aperture ? link_aperture_join(link, aperture) :
+			 link_aperture_add(link, base, size);
+	version = link->own_version;
 	mutex_unlock(&link->window_lock);
 	/* a client asks again every ten seconds, for each drive */
 	if (ret == -ENOSPC && __ratelimit(&no_window))
 		dev_err(link->base.dma,
 			"%s: no memory window is left for %s (%#llx, %#llx bytes)\n",
 			link->base.name, what, base, size);
-	if (!ret)
+	if (!ret && READ_ONCE(link->announced) != version)
 		link_apertures_announce(link);
 	return ret;
 }
@@ -569,15 +597,19 @@ static void link_window_leave(struct ntb_link *link, u64 base, u64 size,
 	bool shut = false;
 
 	mutex_lock(&link->window_lock);
-	if (link_within_own(link, base, size, &aperture) &&
-	    !--aperture->users && aperture != &link->own[0]) {
+	aperture = link_own_find(link, base, size);
+	if (aperture && aperture != &link->own[0]) {
+		aperture->kept += keep;
+		shut = !--aperture->users;
+	}
+	if (shut) {
 		if (link->open)
 			link_window_shut(link, aperture->mw);
-		if (keep)
+		if (aperture->kept)
 			aperture->cut = true;
 		else
 			aperture->size = 0;
-		shut = true;
+		link->own_version++;
 	}
 	mutex_unlock(&link->window_lock);
 	if (shut)
@@ -587,7 +619,7 @@ static void link_window_leave(struct ntb_link *link, u64 base, u64 size,
 /*
  * The other side must not reach the range any more, unless another user needs
  * it. The window is reserved for the range nevertheless, until
- * link_window_release().
+ * link_window_release() was called as often as this.
  */
 void link_window_cut(struct ntb_link *link, u64 base, u64 size)
 {
@@ -595,18 +627,18 @@ void link_window_cut(struct ntb_link *link, u64 base, u64 size)
 }
 
 /*
- * The window may lead elsewhere. Nothing happens if it was needed again
- * meanwhile.
+ * One that was cut off has stopped. After the last one the window may lead
+ * elsewhere, unless it was needed again meanwhile.
  */
 void link_window_release(struct ntb_link *link, u64 base, u64 size)
 {
 	struct link_aperture *aperture;
 
 	mutex_lock(&link->window_lock);
-	if (link_within_own(link, base, size, &aperture) && aperture->cut) {
-		aperture->cut = false;
+	aperture = link_own_find(link, base, size);
+	if (aperture && aperture != &link->own[0] && !--aperture->kept &&
+	    aperture->cut)
 		aperture->size = 0;
-	}
 	mutex_unlock(&link->window_lock);
 }
 
@@ -617,31 +649,35 @@ void link_window_done(struct ntb_link *link, u64 base, u64 size)
 }
 
 /*
- * Which window leads to an address of the other side. Returns 0 or -ERANGE,
- * and then a line in the log names the address.
+ * Which window leads to an address of the other side. Of several the one that
+ * ends first: it was opened for that address, the others lead there by their
+ * windows' alignment. Returns 0 or -ERANGE, and then a line in the log names
+ * the address.
  */
 int link_window_reach(struct ntb_link *link, u64 addr, u64 size,
 		      unsigned int *mw, u64 *offset)
 {
-	int i, ret = -ERANGE;
+	const struct link_aperture *aperture, *best = NULL;
+	int i;
 
 	spin_lock(&link->base.lock);
 	for (i = 0; i < WIRE_APERTURES; i++) {
-		struct link_aperture *aperture = &link->peer_own[i];
-
-		if (!link_within(aperture, addr, size))
-			continue;
-		*mw = aperture->mw;
-		*offset = addr - aperture->base;
-		ret = 0;
-		break;
+		aperture = &link->peer_own[i];
+		if (link_within(aperture, addr, size) &&
+		    (!best || aperture->base + aperture->size <
+			      best->base + best->size))
+			best = aperture;
+	}
+	if (best) {
+		*mw = best->mw;
+		*offset = addr - best->base;
 	}
 	spin_unlock(&link->base.lock);
-	if (ret)
+	if (!best)
 		dev_err_ratelimited(link->base.dma,
 				    "%s: no window leads to %#llx (%#llx bytes) of %s\n",
 				    link->base.name, addr, size, link->base.peer.name);
-	return ret;
+	return best ? 0 : -ERANGE;
 }
 
 /* Where this host's CPUs find an address of the other side. */
