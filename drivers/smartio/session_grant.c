@@ -307,24 +307,42 @@ static int session_grant_ask_end(struct smartio_link *link, u64 grant,
 	return ret;
 }
 
+static void session_grant_holder(const struct session_grant *grant,
+				 struct smartio_holder *holder)
+{
+	holder->owner = SESSION_GRANT_OWNER;
+	holder->key = grant->id;
+}
+
 /*
- * Ends a grant that is no longer in the list. The other host's device doesn't
- * reach the registers any more when this begins to wait. The address stays
- * unused until that host has said that its device does not use it. A host that
- * does not say so before the deadline loses the link.
+ * Takes a grant out of the list. The other host's device doesn't reach the
+ * registers any more when this returns: the link may be removed from then on.
+ */
+static void session_grant_drop(struct session_grant *grant)
+{
+	struct smartio_holder holder;
+
+	lockdep_assert_held(&session_grants_lock);
+	list_del(&grant->entry);
+	session_grant_holder(grant, &holder);
+	if (grant->link)
+		session_grant_conceal(grant, grant->link, &holder);
+}
+
+/*
+ * Ends a grant that is no longer in the list. The address stays unused until
+ * the other host has said that its device does not use it. A host that does not
+ * say so before the deadline loses the link.
  */
 static void session_grant_end(struct session_grant *grant,
 			      unsigned long deadline)
 {
-	const struct smartio_holder holder = {
-		.owner = SESSION_GRANT_OWNER,
-		.key = grant->id,
-	};
 	struct smartio_link *link = grant->link;
+	struct smartio_holder holder;
 	int ret;
 
 	if (link) {
-		session_grant_conceal(grant, link, &holder);
+		session_grant_holder(grant, &holder);
 		ret = session_grant_ask_end(link, grant->id, deadline);
 		if (!ret)
 			link->ops->stopped(link, &holder);
@@ -351,7 +369,7 @@ int session_grant_revoke(struct session *session, u64 id)
 	mutex_lock(&session_grants_lock);
 	grant = session_grant_find(id);
 	if (grant && grant->session == session)
-		list_del(&grant->entry);
+		session_grant_drop(grant);
 	else
 		grant = NULL;
 	mutex_unlock(&session_grants_lock);
@@ -377,7 +395,7 @@ session_grant_next(struct session *session, const struct smartio_link *link)
 			break;
 	}
 	if (found)
-		list_del(&found->entry);
+		session_grant_drop(found);
 	mutex_unlock(&session_grants_lock);
 	return found;
 }
