@@ -170,6 +170,7 @@ enum mgr_reason {
  * @note_wq: runs what may wait for a client's link
  * @saved: configuration space, as it was when the drive was taken over
  * @id: Identify Controller, as the controller said it last
+ * @model_quirks: NVME_QUIRK_... of this model
  * @subnqn: of the subsystem that clients see
  * @mdts: of virtual controllers
  * @db_stride: bytes between doorbells
@@ -181,6 +182,7 @@ enum mgr_reason {
  * @retry_work: the next attempt of a reset
  * @reported: the failure of resets has been logged
  * @backoff_s: until the next attempt of a reset
+ * @starting: mgr_start() waits for admin commands, maybe in reset_work
  * @link_error: the link above was reset, or will be: configuration space has to
  *	be restored
  * @export: of the device; NULL before and after
@@ -213,6 +215,7 @@ enum mgr_reason {
  *	on @resv_wq; before sessions_lock
  * @resv: struct mgr_resv
  * @resv_sequence: of the file's last version; of @resv_wq
+ * @resv_unsaved: of one after it that could not be written, or 0; likewise
  */
 struct mgr {
 	struct nvme_ctrl ctrl;
@@ -225,6 +228,7 @@ struct mgr {
 	struct workqueue_struct *note_wq;
 	struct pci_saved_state *saved;
 	struct nvme_id_ctrl *id;
+	unsigned long model_quirks;
 	char subnqn[224];
 	u8 mdts;
 	u32 db_stride;
@@ -237,6 +241,7 @@ struct mgr {
 	struct delayed_work retry_work;
 	bool reported;
 	unsigned int backoff_s;
+	bool starting;
 	bool link_error;
 
 	struct mutex suspend_lock;	/* export, suspended */
@@ -267,6 +272,7 @@ struct mgr {
 	struct mutex resv_lock;		/* reservations */
 	struct list_head resv;
 	u64 resv_sequence;
+	u64 resv_unsaved;
 };
 
 /* A namespace with reservations, or that had some. */

@@ -482,6 +482,7 @@ static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 	struct nvme_ctrl *ctrl = nvme_req(rq)->ctrl;
 	struct mgr *m = to_mgr(ctrl);
 	u8 opcode = nvme_req(rq)->cmd->common.opcode;
+	enum nvme_ctrl_state state;
 
 	mgr_adminq_irq(0, m);
 	/* It may even have ended, and be idle. */
@@ -490,21 +491,23 @@ static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 	if (m->aq.ops->exclusive_waits(m, rq))
 		return BLK_EH_RESET_TIMER;
 
-	switch (nvme_ctrl_state(ctrl)) {
-	case NVME_CTRL_RESETTING:
+	state = nvme_ctrl_state(ctrl);
+	/* A start, up to its last command, may be what the reset waits for. */
+	if (state == NVME_CTRL_RESETTING && !READ_ONCE(m->starting))
 		return BLK_EH_RESET_TIMER;	/* it is cancelled soon */
-	case NVME_CTRL_LIVE:
+	if (state == NVME_CTRL_LIVE) {
 		dev_warn(ctrl->device,
 			 "admin command %#x timed out: resetting\n", opcode);
 		nvme_reset_ctrl(ctrl);
-		return BLK_EH_RESET_TIMER;
-	default:
-		/* The start or removal of the controller waits for this. */
+		if (!READ_ONCE(m->starting))
+			return BLK_EH_RESET_TIMER;
+	} else {
 		dev_warn(ctrl->device,
 			 "admin command %#x timed out: given up\n", opcode);
-		pci_clear_master(m->pdev);
-		return mgr_give_up(m, rq);
 	}
+	/* The start, reset or removal of the controller waits for this. */
+	pci_clear_master(m->pdev);
+	return mgr_give_up(m, rq);
 }
 
 static int mgr_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,

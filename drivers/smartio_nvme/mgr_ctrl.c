@@ -201,11 +201,7 @@ static void mgr_enable_events(struct mgr *m)
 		snvme_core_request_event(&m->ctrl);
 }
 
-/*
- * Enables the controller, disabled and CONNECTING, up to LIVE. Sleeps, at most
- * as long as commands may take. After an error mgr_stop() comes next.
- */
-int mgr_start(struct mgr *m)
+static int mgr_do_start(struct mgr *m)
 {
 	struct nvme_ctrl *ctrl = &m->ctrl;
 	int ret;
@@ -239,6 +235,20 @@ int mgr_start(struct mgr *m)
 	nvme_start_ctrl(ctrl);
 	mgr_enable_events(m);
 	return 0;
+}
+
+/*
+ * Enables the controller, disabled and CONNECTING, up to LIVE. Sleeps, at most
+ * as long as commands may take. After an error mgr_stop() comes next.
+ */
+int mgr_start(struct mgr *m)
+{
+	int ret;
+
+	WRITE_ONCE(m->starting, true);
+	ret = mgr_do_start(m);
+	WRITE_ONCE(m->starting, false);
+	return ret;
 }
 
 static void mgr_retry_later(struct mgr *m, int error)

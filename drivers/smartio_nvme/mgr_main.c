@@ -227,12 +227,13 @@ static void mgr_free_irq(struct mgr *m)
 	pci_free_irq_vectors(m->pdev);
 }
 
-/* The subsystem that clients see. */
+/* The subsystem that clients see. Some models have one name for all drives. */
 static void mgr_describe(struct mgr *m)
 {
 	size_t length = strnlen(m->id->subnqn, sizeof(m->subnqn));
 
-	if (length > 4 && length < sizeof(m->subnqn) &&
+	if (!(m->model_quirks & NVME_QUIRK_IGNORE_DEV_SUBNQN) &&
+	    length > 4 && length < sizeof(m->subnqn) &&
 	    !strncmp(m->id->subnqn, "nqn.", 4))
 		strscpy(m->subnqn, m->id->subnqn);
 	else
@@ -326,6 +327,8 @@ static void mgr_take_down(struct mgr *m)
 	if (present)
 		nvme_disable_ctrl(ctrl, false);
 	mgr_adminq_drain(m);
+	/* one may have come after nvme_stop_ctrl() */
+	snvme_core_flush_events(ctrl);
 	nvme_cancel_admin_tagset(ctrl);
 	mgr_revoke(m);
 	nvme_unquiesce_admin_queue(ctrl);
@@ -384,6 +387,7 @@ static int mgr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!m)
 		return -ENOMEM;
 	ctrl = &m->ctrl;
+	m->model_quirks = model_quirks;
 	ret = mgr_map_device(m, model_quirks);
 	if (ret)
 		goto free;

@@ -36,6 +36,7 @@
 /**
  * struct mgr_resv_job - a request of a client, for the worker
  * @work: on mgr.resv_wq
+ * @settle_work: on mgr.wq: sessions that are shut out end, when it is through
  * @m: the controller
  * @run: does it. Return: 0, an NVMe status or a negative error
  * @vctrl: whose
@@ -53,6 +54,7 @@
  */
 struct mgr_resv_job {
 	struct work_struct work;
+	struct work_struct settle_work;
 	struct mgr *m;
 	int (*run)(struct mgr_resv_job *job);
 	struct mgr_vctrl *vctrl;
@@ -369,47 +371,69 @@ free:
 	return ret;
 }
 
-/*
- * Waits until all sessions that were shut out are over, by this command or by
- * one before it whose sender may have given up: only then may it complete.
- * Those that are marked while this one is not, seen at one moment: or two could
- * wait for each other that a third has marked. Without memory: the change is
- * made already, and nothing else ends them. @session: NULL: the worker.
- */
-static int mgr_resv_settle(struct mgr *m, struct smartio_export *export,
-			   struct mgr_session *session)
+/* Under sessions_lock: ids of sessions that are shut out, but for @except's. */
+static unsigned int mgr_resv_stale(struct mgr *m,
+				   const struct mgr_session *except,
+				   u64 *ids, unsigned int room)
 {
 	struct mgr_session *other;
+	unsigned int count = 0;
+
+	list_for_each_entry(other, &m->sessions, entry)
+		if (other != except && other->stale && count < room)
+			ids[count++] = other->s->id;
+	return count;
+}
+
+/*
+ * Ends all sessions that were shut out. Not from a request: its own session may
+ * be about to end, which waits for it, and without memory for threads sessions
+ * end one by one.
+ */
+static void mgr_resv_settle(struct mgr *m)
+{
 	u64 ids[SETTLE_AT_ONCE];
 	unsigned int count;
-	bool stale;
 
+	mutex_lock(&m->suspend_lock);
 	do {
-		count = 0;
 		mutex_lock(&m->sessions_lock);
-		stale = session && session->stale;
-		list_for_each_entry(other, &m->sessions, entry)
-			if (other != session && other->stale &&
-			    count < ARRAY_SIZE(ids))
-				ids[count++] = other->s->id;
+		count = mgr_resv_stale(m, NULL, ids, ARRAY_SIZE(ids));
 		mutex_unlock(&m->sessions_lock);
-		if (count && stale)
-			return -EAGAIN;
-		if (count)
-			smartio_export_end_sessions(export, ids, count);
-	} while (count == ARRAY_SIZE(ids));
-	return 0;
+		if (count && m->export)
+			smartio_export_end_sessions(m->export, ids, count);
+	} while (count == ARRAY_SIZE(ids) && m->export);
+	mutex_unlock(&m->suspend_lock);
 }
 
 /* ---- the worker ---- */
 
-/* In place of a request that has given up. */
-static void mgr_resv_settle_alone(struct mgr *m)
+/* It is through. Return: whether its request waits for that, and frees it. */
+static bool mgr_resv_over(struct mgr_resv_job *job)
 {
-	mutex_lock(&m->suspend_lock);
-	if (m->export)
-		mgr_resv_settle(m, m->export, NULL);
-	mutex_unlock(&m->suspend_lock);
+	struct mgr *m = job->m;
+	bool awaited;
+
+	mutex_lock(&m->resv_lock);
+	awaited = job->session;
+	if (awaited) {
+		job->over = true;
+		wake_up(&job->session->resv_wait);
+	}
+	mutex_unlock(&m->resv_lock);
+	return awaited;
+}
+
+static void mgr_resv_settle_work(struct work_struct *work)
+{
+	struct mgr_resv_job *job = container_of(work, struct mgr_resv_job,
+						settle_work);
+	unsigned int flags = smartio_recovery_begin();
+
+	mgr_resv_settle(job->m);
+	if (!mgr_resv_over(job))
+		kvfree(job);
+	smartio_recovery_end(flags);
 }
 
 static void mgr_resv_work(struct work_struct *work)
@@ -425,15 +449,9 @@ static void mgr_resv_work(struct work_struct *work)
 	awaited = job->session && !job->session->stale;
 	mutex_unlock(&m->resv_lock);
 	job->ret = awaited ? job->run(job) : -EAGAIN;
-	mutex_lock(&m->resv_lock);
-	awaited = job->session;
-	if (awaited) {
-		job->over = true;
-		wake_up(&job->session->resv_wait);
-	}
-	mutex_unlock(&m->resv_lock);
-	if (!awaited) {
-		mgr_resv_settle_alone(m);
+	/* Without memory: the change is made, and nothing else ends them. */
+	if (!mgr_resv_over(job)) {
+		mgr_resv_settle(m);
 		kvfree(job);
 	}
 	smartio_recovery_end(flags);
@@ -451,6 +469,7 @@ static struct mgr_resv_job *mgr_resv_job(struct mgr_session *session,
 	if (!job)
 		return NULL;
 	INIT_WORK(&job->work, mgr_resv_work);
+	INIT_WORK(&job->settle_work, mgr_resv_settle_work);
 	job->m = session->m;
 	job->run = run;
 	job->vctrl = session->vctrl;
@@ -459,17 +478,13 @@ static struct mgr_resv_job *mgr_resv_job(struct mgr_session *session,
 	return job;
 }
 
-/*
- * Waits for the worker, at most until the session ends. Return: whether it is
- * through: the caller frees the job. If not, it is not the caller's any more.
- */
-static bool mgr_resv_await(struct mgr_resv_job *job)
+/* Return: whether it is through. If not, it is not the caller's any more. */
+static bool mgr_resv_wait(struct mgr_resv_job *job)
 {
 	struct mgr_session *session = job->session;
 	struct mgr *m = session->m;
 	bool over;
 
-	queue_work(m->resv_wq, &job->work);
 	wait_event(session->resv_wait,
 		   READ_ONCE(job->over) || READ_ONCE(session->ending));
 	mutex_lock(&m->resv_lock);
@@ -477,6 +492,47 @@ static bool mgr_resv_await(struct mgr_resv_job *job)
 	job->session = NULL;
 	mutex_unlock(&m->resv_lock);
 	return over;
+}
+
+/*
+ * Waits for the worker, at most until the session ends. Return: whether it is
+ * through: the caller frees the job. If not, it is not the caller's any more.
+ */
+static bool mgr_resv_await(struct mgr_resv_job *job)
+{
+	queue_work(job->m->resv_wq, &job->work);
+	return mgr_resv_wait(job);
+}
+
+/*
+ * Waits until all sessions that were shut out are over, by this command or by
+ * one before it whose sender may have given up: only then may it complete.
+ * Takes the job. Return: 0; -EAGAIN: this one is shut out itself; -ENOLINK: it
+ * ends.
+ */
+static int mgr_resv_await_settled(struct mgr_session *session,
+				  struct mgr_resv_job *job)
+{
+	struct mgr *m = session->m;
+	unsigned int count;
+	bool stale;
+	u64 id;
+
+	mutex_lock(&m->sessions_lock);
+	stale = session->stale;
+	count = mgr_resv_stale(m, session, &id, 1);
+	mutex_unlock(&m->sessions_lock);
+	if (!count || stale) {
+		kvfree(job);
+		return count ? -EAGAIN : 0;
+	}
+	job->session = session;
+	job->over = false;
+	queue_work(m->wq, &job->settle_work);
+	if (!mgr_resv_wait(job))
+		return -ENOLINK;
+	kvfree(job);
+	return 0;
 }
 
 /* The session ends: its requests do not wait for the worker any more. */
@@ -556,7 +612,6 @@ static int mgr_resv_execute(struct mgr_session *session, u32 nsid,
 			    const struct resv_command *command, void *data,
 			    u32 size)
 {
-	struct mgr *m = session->m;
 	struct mgr_resv_job *job;
 	int ret, settled;
 
@@ -566,19 +621,16 @@ static int mgr_resv_execute(struct mgr_session *session, u32 nsid,
 	job->nsid = nsid;
 	job->command = *command;
 	ret = mgr_resv_uid(session, nsid, job->uid);
-	if (ret)
-		goto free;
+	if (ret) {
+		kvfree(job);
+		return ret;
+	}
 	if (!mgr_resv_await(job))
 		return -ENOLINK;
 	ret = job->ret;
 	memcpy(data, job->data, size);
-	/* A session that ends itself does not wait for another's end. */
-	settled = mgr_resv_settle(m, session->s->export, session);
-	if (settled)
-		ret = settled;
-free:
-	kvfree(job);
-	return ret;
+	settled = mgr_resv_await_settled(session, job);
+	return settled ?: ret;
 }
 
 /*

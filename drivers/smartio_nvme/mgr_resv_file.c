@@ -249,6 +249,9 @@ static int mgr_resv_do_save(struct mgr *m, const struct resv_ns *changed)
 	u64 sequence = mgr_resv_sequence(m) + 1;
 	int ret = -ENOMEM;
 
+	/* over the one that failed: what reads as whole may be in no medium */
+	if (m->resv_unsaved && (sequence ^ m->resv_unsaved) & 1)
+		sequence++;
 	if (sizeof(*head) + bytes > PLACE_BYTES)
 		return -EFBIG;
 	head = kvzalloc(sizeof(*head) + bytes, GFP_KERNEL);
@@ -270,6 +273,7 @@ static int mgr_resv_do_save(struct mgr *m, const struct resv_ns *changed)
 		filp_close(file, NULL);
 	}
 	kvfree(head);
+	m->resv_unsaved = ret ? sequence : 0;
 	if (!ret)
 		m->resv_sequence = sequence;
 	else
