@@ -17,7 +17,6 @@ namespace {
 using nlohmann::json;
 using namespace std::chrono_literals;
 
-constexpr auto kAgentPatience = 30s;
 /// For so long a conversation is kept open to see a short command end; then others get their turn.
 constexpr auto kShortCommand = 150ms;
 /// Each question costs the host a millisecond of its CPU, which the command could use. So the intervals between them
@@ -43,7 +42,8 @@ Result<Outcome> outcome_of(const json& status) {
 /// One command that runs in the host.
 class Running {
  public:
-  Running(GuestAgent& agent, std::int64_t pid) : agent_(agent), pid_(pid) {}
+  Running(GuestAgent& agent, std::int64_t pid, std::chrono::milliseconds patience)
+      : agent_(agent), pid_(pid), agent_patience_(patience) {}
 
   /// The time between two questions.
   void pause() const {
@@ -53,7 +53,7 @@ class Running {
 
   /// Its outcome if it has ended, none if it hasn't.
   Result<std::optional<Outcome>> look(GuestAgent::Session& session) const {
-    const auto status = session.call("guest-exec-status", {{"pid", pid_}}, Deadline::in(kAgentPatience));
+    const auto status = session.call("guest-exec-status", {{"pid", pid_}}, Deadline::in(agent_patience_));
     if (!status && !session.refusal().empty()) {
       return fail(fmt::format("{}: the command was lost: the host or its agent restarted", agent_.host()));
     }
@@ -70,7 +70,7 @@ class Running {
   Result<std::optional<Outcome>> wait(Stop stop) const {
     while (!stop()) {
       pause();
-      auto session = agent_.open(Deadline::in(kAgentPatience));
+      auto session = agent_.open(Deadline::in(agent_patience_));
       if (!session && interrupted() != 0) return std::nullopt;
       if (!session) return std::unexpected(session.error());
       auto seen = look(*session);
@@ -82,10 +82,10 @@ class Running {
 
   /// Ends it with all that is left of its session.
   Result<void> kill() const {
-    auto session = agent_.open(Deadline::in(kAgentPatience));
+    auto session = agent_.open(Deadline::in(agent_patience_));
     if (!session) return std::unexpected(session.error());
     const json arguments = {{"path", "/bin/kill"}, {"arg", {"-KILL", "--", fmt::format("-{}", pid_)}}};
-    const auto started = session->call("guest-exec", arguments, Deadline::in(kAgentPatience));
+    const auto started = session->call("guest-exec", arguments, Deadline::in(agent_patience_));
     if (!started) return std::unexpected(started.error());
     return {};
   }
@@ -93,6 +93,7 @@ class Running {
  private:
   GuestAgent& agent_;
   std::int64_t pid_;
+  std::chrono::milliseconds agent_patience_;
   Deadline::Clock::time_point begin_ = Deadline::Clock::now();
 };
 
@@ -119,12 +120,12 @@ Result<Outcome> execute(GuestAgent& agent, const Request& request) {
   const auto deadline = request.timeout ? Deadline::in(*request.timeout) : Deadline::never();
   std::optional<Running> running;
   {
-    auto session = agent.open(Deadline::in(kAgentPatience).or_earlier(deadline));
+    auto session = agent.open(Deadline::in(request.agent_patience).or_earlier(deadline));
     if (!session) return std::unexpected(session.error());
-    const auto started = session->call("guest-exec", arguments_of(request), Deadline::in(kAgentPatience));
+    const auto started = session->call("guest-exec", arguments_of(request), Deadline::in(request.agent_patience));
     if (!started) return std::unexpected(started.error());
     if (!started->is_object() || !started->contains("pid")) return fail("invalid answer to guest-exec");
-    running.emplace(agent, (*started)["pid"].get<std::int64_t>());
+    running.emplace(agent, (*started)["pid"].get<std::int64_t>(), request.agent_patience);
     const auto patience = Deadline::in(kShortCommand).or_earlier(deadline);
     while (!patience.passed() && interrupted() == 0) {
       auto seen = running->look(*session);

@@ -16,6 +16,7 @@ struct Request {
   std::vector<std::string> command;  ///< program, looked up in the host's PATH, and its arguments
   std::string input;                 ///< its standard input
   std::optional<std::chrono::milliseconds> timeout;
+  std::chrono::milliseconds agent_patience{30'000};  ///< with its agent, for each answer
 };
 
 /// How it went.
@@ -35,7 +36,7 @@ struct Outcome {
 constexpr std::size_t kLargestInput = 16ULL << 20;
 
 /// Runs a command in a host and waits for its end. Several may run in a host at a time. An error means that the
-/// host did not do its part: it is not running, its agent doesn't answer within 30 s, or it was reset.
+/// host did not do its part: it is not running, its agent doesn't answer in time, or it was reset.
 Result<Outcome> execute(GuestAgent& agent, const Request& request);
 
 }  // namespace smartio::cluster

@@ -29,6 +29,8 @@ using namespace std::chrono_literals;
 
 /// For `exec`, so that it differs from the commands' own statuses: as docker and podman have it.
 constexpr int kExecFailed = 125;
+/// How many times as long a host with a debug kernel may take.
+constexpr int kSlower = 5;
 
 void complain(std::string_view text) { fmt::print(stderr, "cluster: {}\n", text); }
 
@@ -74,8 +76,9 @@ Result<std::string> standard_input() {
   return input;
 }
 
+/// `slow`: its kernel makes the agent wait longer for memory and CPU.
 int run_exec(const Cluster& cluster, const std::string& host, std::vector<std::string> command, double timeout,
-             bool no_input) {
+             bool no_input, bool slow) {
   if (command.empty()) {
     complain("exec HOST [--timeout SECONDS] [-n] -- COMMAND...: there is no command");
     return kExecFailed;
@@ -87,6 +90,7 @@ int run_exec(const Cluster& cluster, const std::string& host, std::vector<std::s
   }
   Request request{.command = std::move(command), .input = {}, .timeout = std::nullopt};
   if (timeout > 0) request.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
+  if (slow) request.agent_patience *= kSlower;
   if (!no_input) {
     auto input = standard_input();
     if (!input) {
@@ -343,14 +347,14 @@ int run(int argc, char** argv) {
   }
   Cluster cluster(*installation, StateFolder(installation->run_folder() / name),
                   [](std::string_view line) { fmt::print("{}\n", line), std::fflush(stdout); });
-  if (patience == 0) patience = installation->debug_kernel() ? 600 : 120;
+  if (patience == 0) patience = installation->debug_kernel() ? 120 * kSlower : 120;
   const auto time = std::chrono::seconds(patience);
   up.patience = time;
 
   if (up_command->parsed()) return report(cluster.up(up));
   if (down_command->parsed()) return report(cluster.down());
   if (status_command->parsed()) return run_status(cluster, format);
-  if (exec_command->parsed()) return run_exec(cluster, host, std::move(theirs), timeout, no_input);
+  if (exec_command->parsed()) return run_exec(cluster, host, std::move(theirs), timeout, no_input, installation->debug_kernel());
   if (push_command->parsed()) return run_push(cluster, host, file, path);
   if (pull_command->parsed()) return run_pull(cluster, host, path, file);
   if (console_command->parsed()) return run_console(cluster, host);
