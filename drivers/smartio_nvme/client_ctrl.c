@@ -48,7 +48,7 @@ MODULE_PARM_DESC(max_kib, "largest request, in KiB (4 to 2048)");
 
 static unsigned int bounce_kib = 1024;
 module_param(bounce_kib, uint, 0444);
-MODULE_PARM_DESC(bounce_kib, "memory of a drive to copy data through, in KiB");
+MODULE_PARM_DESC(bounce_kib, "memory of a path to copy data through, in KiB");
 
 static unsigned int sgl_threshold = 8192;
 module_param(sgl_threshold, uint, 0644);
@@ -58,7 +58,7 @@ MODULE_PARM_DESC(sgl_threshold,
 static int dev_loss_tmo = -1;
 module_param(dev_loss_tmo, int, 0644);
 MODULE_PARM_DESC(dev_loss_tmo,
-		 "seconds after which I/O of a lost path fails; -1: never (fast_io_fail_tmo in sysfs)");
+		 "seconds after which I/O of a lost path fails, for new paths; -1: never (of a path: fast_io_fail_tmo)");
 
 static bool path_iostats;
 module_param(path_iostats, bool, 0644);
@@ -89,7 +89,8 @@ static void snvme_config_get(struct snvme_config *config)
 					NVME_CTRL_PAGE_SIZE),
 		.bounce_bytes = clamp(bounce_kib, 4U, 65536U) * SZ_1K,
 		.sgl_threshold = READ_ONCE(sgl_threshold),
-		.dev_loss_tmo = max(READ_ONCE(dev_loss_tmo), -1),
+		/* nvme-core has it in jiffies, in an int */
+		.dev_loss_tmo = clamp(READ_ONCE(dev_loss_tmo), -1, INT_MAX / HZ),
 		.path_iostats = READ_ONCE(path_iostats),
 	};
 }

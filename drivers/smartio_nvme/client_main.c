@@ -27,6 +27,8 @@ static int snvme_probe(struct smartio_device *sdev)
 	if (!client->wq || !client->calls) {
 		if (client->wq)
 			destroy_workqueue(client->wq);
+		if (client->calls)
+			destroy_workqueue(client->calls);
 		kfree(client);
 		return -ENOMEM;
 	}
