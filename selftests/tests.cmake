@@ -163,6 +163,7 @@ on_cluster(iommu pair-iommu ${NVME_IOMMU} ${NTB_IOMMU} ${FAULTS_IOMMU} ${LINKS_I
 on_cluster(intel-spr "pair-intel-spr;pair" ${NTB_INTEL_SPR} ${LINKS_INTEL_SPR} ${CLIENT_INTEL_SPR} smartioctl/doctor cluster/side-by-side)
 on_cluster(intel-icx pair-intel-icx ${NTB_INTEL_ICX} ${LINKS_INTEL_ICX} smartioctl/doctor)
 on_cluster(client-intel-icx pair-intel-icx-iommu ${CLIENT_INTEL_ICX})
+on_cluster(drives-intel-icx pair-drives-intel-icx share/own-window)
 on_cluster(share-intel-spr star-intel-spr ${SHARE_INTEL} ${GFS2_INTEL})
 on_cluster(dual-intel-icx pair-dual-intel-icx ${FAILOVER_INTEL})
 on_cluster(share-iommu star-iommu ${SHARE_IOMMU} share/opened-window smartioctl/doctor)
@@ -177,8 +178,9 @@ on_cluster(windows pair-windows smartioctl/doctor ${WINDOWS})
 on_cluster(doorbell-intel-spr pair-doorbell-intel-spr share/doorbell)
 # One borrower is enough.
 set(SHARE_PAIR share/pcie-error share/completion-timeout share/dpc)
+set(SHARE_RESET share/reset-unanswered)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
-  ${LENDING} lending/in-flight ${ROUGH} ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR})
+  ${LENDING} lending/in-flight ${ROUGH} ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR} ${SHARE_RESET})
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)

@@ -72,7 +72,7 @@ Export read_export(const Sysfs& sysfs, const std::string& pci) {
           .model = controller.empty() ? "" : sysfs.text(below + "/model"),
           .serial = controller.empty() ? "" : sysfs.text(below + "/serial"),
           .incarnation = sysfs.text(device + "/incarnation"),
-          .queue_pairs = sysfs.text(device + "/queue_pairs"),
+          .queue_pairs = sysfs.text(device + "/queue_pairs_total"),
           .allowed = parse_allowed(sysfs.read(at + "/allowed")),
           .borrowers = parse_borrowers(sysfs.read(at + "/borrowers")),
           .holdings = parse_holdings(sysfs.read(at + "/holdings"))};

@@ -43,7 +43,7 @@ struct Export {
   std::string model;
   std::string serial;
   std::string incarnation;
-  std::string queue_pairs;                          ///< as the manager puts it
+  std::string queue_pairs;                          ///< for I/O, as the manager puts it
   std::optional<std::vector<std::string>> allowed;  ///< UUIDs of the hosts that may borrow it; none: any may
   Lines<Borrower> borrowers;
   Lines<Holding> holdings;

@@ -34,6 +34,7 @@ TEST(View, TwoLinksToOneHost) {
 TEST(View, Lender) {
   const ScratchFolder root;
   put_lender(root);
+  root.put("bus/pci/devices/0000:01:00.0/queue_pairs_total", "32\n");
   const Sysfs sysfs(root.path());
   const View view = read_view(sysfs, Choices(root.path() / "lend.d")).value();
   ASSERT_EQ(view.hosts.size(), 2U);
@@ -46,6 +47,7 @@ TEST(View, Lender) {
   EXPECT_EQ(view.links[0].windows.items.size(), 2U);
   ASSERT_EQ(view.exports.size(), 1U);
   EXPECT_EQ(view.exports[0].serial, "S1");
+  EXPECT_EQ(view.exports[0].queue_pairs, "32");
   EXPECT_EQ(view.exports[0].borrowers.items.size(), 2U);
   EXPECT_EQ(view.exports[0].holdings.items.size(), 3U);
   ASSERT_EQ(view.paths.size(), 1U);
