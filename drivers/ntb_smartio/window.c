@@ -460,9 +460,10 @@ void link_apertures_announce(struct ntb_link *link)
 	link_apertures_write(link, apertures);
 	version = link->own_version;
 	mutex_unlock(&link->window_lock);
-	if (link_is_up(link, &generation))
+	if (link_is_up(link, &generation)) {
 		link_send(link, generation, &message, apertures);
-	WRITE_ONCE(link->announced, version);
+		WRITE_ONCE(link->announced, version);
+	}
 	mutex_unlock(&link->announce_lock);
 }
 

@@ -31,6 +31,7 @@
 #define SNVME_LEAVE_S		30
 
 static LIST_HEAD(snvme_clients);
+static unsigned int snvme_clients_gone;	/* how many have left the list */
 static LIST_HEAD(snvme_orphans);
 static DEFINE_MUTEX(snvme_clients_lock);	/* both lists */
 
@@ -90,6 +91,7 @@ void snvme_drive_remove(struct snvme_client *client)
 {
 	mutex_lock(&snvme_clients_lock);
 	list_del(&client->entry);
+	WRITE_ONCE(snvme_clients_gone, snvme_clients_gone + 1);
 	mutex_unlock(&snvme_clients_lock);
 }
 
@@ -156,12 +158,21 @@ static int snvme_drive_revoke(struct snvme_path *path)
 {
 	struct smartio_device *sdev;
 	struct smartio_era now;
+	unsigned int gone = READ_ONCE(snvme_clients_gone);
 	unsigned int n = 0;
-	int ret = -ENOLINK;
+	int error, ret = -ENOLINK;
 
-	while (ret && (sdev = snvme_other_link(path->client, n++))) {
-		int error = smartio_revoke(sdev, path->session, &now);
-
+	while (ret) {
+		sdev = snvme_other_link(path->client, n++);
+		if (!sdev && gone == READ_ONCE(snvme_clients_gone))
+			break;
+		if (!sdev) {
+			/* those behind one that has left have other numbers */
+			gone = READ_ONCE(snvme_clients_gone);
+			n = 0;
+			continue;
+		}
+		error = smartio_revoke(sdev, path->session, &now);
 		if (error != -ENOLINK)
 			ret = error;
 		put_device(&sdev->dev);
