@@ -316,7 +316,7 @@ static void session_grant_holder(const struct session_grant *grant,
 
 /*
  * Takes a grant out of the list. The other host's device doesn't reach the
- * registers any more when this returns: the link may be removed from then on.
+ * registers any more when this returns: the link may be removed after that.
  */
 static void session_grant_drop(struct session_grant *grant)
 {

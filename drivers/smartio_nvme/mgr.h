@@ -170,7 +170,7 @@ enum mgr_reason {
  * @note_wq: runs what may wait for a client's link
  * @saved: configuration space, as it was when the drive was taken over
  * @id: Identify Controller, as the controller said it last
- * @model_quirks: NVME_QUIRK_... of this model
+ * @model_quirks: nvme-core's, of this model
  * @subnqn: of the subsystem that clients see
  * @mdts: of virtual controllers
  * @db_stride: bytes between doorbells

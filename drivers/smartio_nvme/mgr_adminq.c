@@ -492,7 +492,7 @@ static enum blk_eh_timer_return mgr_timeout(struct request *rq)
 		return BLK_EH_RESET_TIMER;
 
 	state = nvme_ctrl_state(ctrl);
-	/* A start, up to its last command, may be what the reset waits for. */
+	/* The reset itself may wait for a command of its start. */
 	if (state == NVME_CTRL_RESETTING && !READ_ONCE(m->starting))
 		return BLK_EH_RESET_TIMER;	/* it is cancelled soon */
 	if (state == NVME_CTRL_LIVE) {

@@ -354,7 +354,8 @@ int run(int argc, char** argv) {
   if (up_command->parsed()) return report(cluster.up(up));
   if (down_command->parsed()) return report(cluster.down());
   if (status_command->parsed()) return run_status(cluster, format);
-  if (exec_command->parsed()) return run_exec(cluster, host, std::move(theirs), timeout, no_input, installation->debug_kernel());
+  if (exec_command->parsed())
+    return run_exec(cluster, host, std::move(theirs), timeout, no_input, installation->debug_kernel());
   if (push_command->parsed()) return run_push(cluster, host, file, path);
   if (pull_command->parsed()) return run_pull(cluster, host, path, file);
   if (console_command->parsed()) return run_console(cluster, host);
