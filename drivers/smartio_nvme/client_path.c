@@ -567,9 +567,10 @@ static int snvme_join_queues(struct snvme_path *path, unsigned int queues,
 
 /*
  * blk-mq learns of another number of queues while no request is in any. The
- * flushes of those that the path has no more go through the others until then. If blk-mq
- * has no memory for that, its number stays. Then the path's stays, too, so that
- * the next attempt tries again: blk-mq would use queues that are not open.
+ * flushes of those that the path has no more go through the others until then.
+ * If blk-mq has no memory for that, its number stays. Then the path's stays,
+ * too, so that the next attempt tries again: blk-mq would use queues that are
+ * not open.
  */
 static int snvme_join_renumber(struct snvme_path *path, unsigned int gen,
 			       unsigned int queues, unsigned int poll)
