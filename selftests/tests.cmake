@@ -178,9 +178,8 @@ on_cluster(windows pair-windows smartioctl/doctor ${WINDOWS})
 on_cluster(doorbell-intel-spr pair-doorbell-intel-spr share/doorbell)
 # One borrower is enough.
 set(SHARE_PAIR share/pcie-error share/completion-timeout share/dpc)
-set(SHARE_RESET share/reset-unanswered)
 on_cluster(manager pair ${LINKS} smartio_nvme/manager smartio_nvme/hostile smartio_nvme/admin-table ${CLIENT}
-  ${LENDING} lending/in-flight ${ROUGH} ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR} ${SHARE_RESET})
+  ${LENDING} lending/in-flight ${ROUGH} ${SHARE_AGAIN} share/large-queues ${SHARE_PAIR} share/reset-unanswered)
 # Harder hardware: stores that tear and come in any order until a fence, and NTBs that leave their host with the cable.
 set(COMBINING smartio/combining)
 set(REMOVAL failover/removed)
