@@ -249,18 +249,24 @@ static bool snvme_flush_own(struct snvme_path *path, struct request *rq)
 	return false;
 }
 
-/* The completion of one. Under cq_lock. Return: whether there was one. */
-static noinline bool snvme_flush_own_end(struct snvme_queue *q,
-					 struct nvme_completion *cqe,
-					 struct snvme_done *done)
+/*
+ * The completion of one, under cq_lock. @end: the request, if the caller is to
+ * end it. Beside the path of each I/O: that one keeps its lists in registers
+ * as long as no other function has their address. Return: whether there was
+ * one.
+ */
+static noinline bool snvme_flush_own_end(struct snvme_queue *q, __le16 status,
+					 union nvme_result result,
+					 struct request **end)
 {
 	struct request *rq;
 
+	*end = NULL;
 	spin_lock(&snvme_flush_lock);
 	rq = q->flush;
 	q->flush = NULL;
-	if (rq && !nvme_try_complete_req(rq, cqe->status, cqe->result))
-		rq_list_add_tail(&done->others, rq);
+	if (rq && !nvme_try_complete_req(rq, status, result))
+		*end = rq;
 	spin_unlock(&snvme_flush_lock);
 	if (rq)
 		q->completed++;
@@ -566,8 +572,15 @@ static __always_inline void snvme_cqe(struct snvme_queue *q,
 	trace_snvme_complete(q, cqe);
 	if (snvme_left_to_loss(le16_to_cpu(cqe->status) >> 1, late))
 		return;
-	if (unlikely(cid == SNVME_FLUSH_CID) && snvme_flush_own_end(q, cqe, done))
-		return;
+	if (unlikely(cid == SNVME_FLUSH_CID)) {
+		struct request *end;
+
+		if (snvme_flush_own_end(q, cqe->status, cqe->result, &end)) {
+			if (end)
+				rq_list_add_tail(&done->others, end);
+			return;
+		}
+	}
 	rq = nvme_find_rq(q->path->io_tags.tags[q->index], cid);
 	/* The lender could write here, too: one that is over stays so. */
 	if (!rq || blk_mq_rq_state(rq) != MQ_RQ_IN_FLIGHT ||
