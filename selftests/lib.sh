@@ -232,19 +232,19 @@ quarters() { printf '%s\n' "$@" | sort -n | awk '{ v[NR] = $1 } END { print v[in
 # as long, or longer. A kernel's housekeeping costs ten times an idle moment, now and then: medians are compared, of parts of a second. The
 # command is at its I/Os for more than half of its time.
 lender_idle_during() {
-	local ios=$1 pid began ms working=() idle=() least calm most median each; shift
+	local ios=$1 pid began ms rates_busy=() rates_idle=() least calm most median each; shift
 	began=$(now_ms)
 	"$@" & pid=$!
-	mapfile -t working < <(rates_while $pid)
+	mapfile -t rates_busy < <(rates_while $pid)
 	wait $pid
 	ms=$(($(now_ms) - began))
 	sleep $((ms < 8000 ? 8 : ms / 1000)) & pid=$!
-	mapfile -t idle < <(rates_while $pid)
-	read -r least calm most <<< "$(quarters "${idle[@]}")"
-	read -r _ median _ <<< "$(quarters "${working[@]}")"
+	mapfile -t rates_idle < <(rates_while $pid)
+	read -r least calm most <<< "$(quarters "${rates_idle[@]}")"
+	read -r _ median _ <<< "$(quarters "${rates_busy[@]}")"
 	each=$(((median - calm) * ms / 1000 / ios))
-	say "instructions a second of the idle lender, ${#idle[@]} times: half of them $least to $most, median $calm; during $ios I/Os of a borrower, $((ms / 1000)) s, ${#working[@]} times: $median"
-	[ ${#working[@]} -ge 8 ] || fail "looks at the lender during I/O: expected 8 or more, saw ${#working[@]}"
+	say "instructions a second of the idle lender, ${#rates_idle[@]} times: half of them $least to $most, median $calm; during $ios I/Os of a borrower, $((ms / 1000)) s, ${#rates_busy[@]} times: $median"
+	[ ${#rates_busy[@]} -ge 8 ] || fail "looks at the lender during I/O: expected 8 or more, saw ${#rates_busy[@]}"
 	# Above the median by no more than idle times differ; or by less for each I/O than the shortest interrupt takes.
 	[ "$median" -le $((calm + most - least)) ] || [ $each -lt 250 ] ||
 		fail "instructions a second of the lender during I/O: expected no more than $((calm + most - least)), or fewer than 250 for each I/O, saw $median, $each for each I/O"
