@@ -274,8 +274,8 @@ struct snvme_bounce {
  * @leave_by: when @leaving: until then it waits for others, in jiffies
  * @flushes: that another path does; in client_io.c, under its lock
  * @flushes_held: no more of them for now; likewise
- * @renumbering: flushes of queues that are not live any more go through those
- *	that are
+ * @renumbering: all flushes go through the queues that are live, one each: those
+ *	of queues that are not live any more have no other
  * @lose_work: on @wq
  * @revoke_work: on @wq; ends the session over another path
  * @fail_work: on @wq; held requests have waited long enough
@@ -449,6 +449,7 @@ void snvme_io_init(struct snvme_path *path);
 void snvme_io_exit(struct snvme_path *path);
 bool snvme_flush_is_elsewhere(struct request *rq);
 void snvme_flush_hold(struct snvme_path *path);
+void snvme_flush_take_back(struct snvme_path *path);
 void snvme_flush_release(struct snvme_path *path);
 
 /* client_identity.c */

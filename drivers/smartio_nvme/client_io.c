@@ -201,8 +201,9 @@ static bool snvme_flush_send(struct snvme_path *path, struct request *rq,
 }
 
 /*
- * Through a queue that is live, in place of one that the path has no more. As
- * the path is not up, its queues have room. Return: false: to be tried again.
+ * Through a queue that is live, in place of one that the path has no more. A
+ * live queue's own flushes go this way, too, so that its SQ has room for one.
+ * Return: false: to be tried again.
  */
 static bool snvme_flush_send_own(struct snvme_queue *q, struct request *rq)
 {
@@ -321,6 +322,34 @@ static bool snvme_flush_again(struct request *rq)
 	return true;
 }
 
+/* Under snvme_flush_lock. */
+static void snvme_flush_own_back(struct snvme_path *path)
+{
+	struct snvme_queue *q;
+	struct snvme_iod *iod;
+	unsigned int i;
+
+	for (i = 0; i < path->max_queues; i++) {
+		q = &path->queues[i];
+		if (!q->flush)
+			continue;
+		iod = blk_mq_rq_to_pdu(q->flush);
+		iod->relayed = false;
+		q->flush = NULL;
+	}
+}
+
+/*
+ * A lost path's requests are about to fail: its own queues end no flush any
+ * more, and those that they had fail, too. Another path may still end one.
+ */
+void snvme_flush_take_back(struct snvme_path *path)
+{
+	spin_lock_irq(&snvme_flush_lock);
+	snvme_flush_own_back(path);
+	spin_unlock_irq(&snvme_flush_lock);
+}
+
 /*
  * A lost path's requests are about to be cancelled: none of its flushes is
  * elsewhere from here until snvme_flush_release().
@@ -328,8 +357,6 @@ static bool snvme_flush_again(struct request *rq)
 void snvme_flush_hold(struct snvme_path *path)
 {
 	struct snvme_flush *flush, *next;
-	struct snvme_queue *q;
-	unsigned int i;
 
 	spin_lock_irq(&snvme_flush_lock);
 	path->flushes_held = true;
@@ -340,14 +367,7 @@ void snvme_flush_hold(struct snvme_path *path)
 		list_del(&flush->entry);
 		flush->rq = NULL;
 	}
-	for (i = 0; i < path->max_queues; i++) {
-		q = &path->queues[i];
-		if (!q->flush)
-			continue;
-		((struct snvme_iod *)blk_mq_rq_to_pdu(q->flush))->relayed =
-			false;
-		q->flush = NULL;
-	}
+	snvme_flush_own_back(path);
 	spin_unlock_irq(&snvme_flush_lock);
 }
 
@@ -447,8 +467,11 @@ static blk_status_t snvme_queue_rq(struct blk_mq_hw_ctx *hctx,
 	struct request *rq = bd->rq;
 	blk_status_t ret;
 
-	if (req_op(rq) == REQ_OP_FLUSH && !rq->bio)
+	if (req_op(rq) == REQ_OP_FLUSH && !rq->bio) {
 		snvme_core_flush_stays(rq);
+		if (READ_ONCE(q->path->renumbering))
+			return snvme_not_ready(q->path, rq);
+	}
 	if (!nvme_check_ready(&q->path->ctrl, rq, READ_ONCE(q->live)))
 		return snvme_not_ready(q->path, rq);
 	if (snvme_is_special(q->path, rq) &&

@@ -232,6 +232,7 @@ static void snvme_fail_held(struct snvme_path *path)
 
 	if (!path->ctrl.tagset)
 		return;
+	snvme_flush_take_back(path);
 	blk_mq_tagset_busy_iter(path->ctrl.tagset, snvme_fail_request, &count);
 	blk_mq_tagset_wait_completed_request(path->ctrl.tagset);
 	snvme_count(path, SNVME_STAT_FAILED, count);
@@ -579,14 +580,13 @@ static int snvme_join_renumber(struct snvme_path *path, unsigned int gen,
 	struct nvme_ctrl *ctrl = &path->ctrl;
 	int left = 0, tries, ret = 0;
 
-	WRITE_ONCE(path->renumbering, true);
 	nvme_start_freeze(ctrl);
 	for (tries = 0; tries < 50 && !left; tries++) {
 		left = snvme_core_wait_freeze(ctrl, HZ / 10);
 		if (snvme_join_over(path, gen))
 			break;
 	}
-	WRITE_ONCE(path->renumbering, false);
+	/* Until the path is lost a flush may be on its way: as before. */
 	if (left <= 0) {
 		nvme_unfreeze(ctrl);
 		if (!snvme_join_over(path, gen))
@@ -594,6 +594,7 @@ static int snvme_join_renumber(struct snvme_path *path, unsigned int gen,
 				 "requests did not end, no new number of queues\n");
 		return -EAGAIN;
 	}
+	WRITE_ONCE(path->renumbering, false);
 	path->nr_queues = queues;
 	path->nr_poll = poll;
 	blk_mq_update_nr_hw_queues(ctrl->tagset, queues + poll);
@@ -610,6 +611,7 @@ static int snvme_join_io(struct snvme_path *path, unsigned int gen)
 {
 	struct nvme_ctrl *ctrl = &path->ctrl;
 	unsigned int queues, poll, i;
+	bool renumber;
 	int ret;
 
 	ret = snvme_access_fetch(path);
@@ -632,9 +634,11 @@ static int snvme_join_io(struct snvme_path *path, unsigned int gen)
 			return ret;
 		snvme_core_no_offline_wait(&path->io_tags);
 	}
+	renumber = queues != path->nr_queues || poll != path->nr_poll;
+	WRITE_ONCE(path->renumbering, renumber);
 	for (i = 0; i < queues + poll; i++)
 		snvme_queue_start(&path->queues[i]);
-	if (queues != path->nr_queues || poll != path->nr_poll)
+	if (renumber)
 		ret = snvme_join_renumber(path, gen, queues, poll);
 	for (i = queues + poll; i < path->max_queues && !ret; i++)
 		snvme_queue_unused(&path->queues[i]);
